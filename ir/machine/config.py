@@ -55,7 +55,9 @@ class MachineConfig:
         for field in ("lanes", "words", "consts", "registers", "blocks", "groups"):
             value = getattr(self, field)
             if value & (value - 1):
-                raise fail("machine-size", f"machine {self.name!r}: {field} must be a power of two, not {value}")
+                raise fail(
+                    "machine-size", f"machine {self.name!r}: {field} must be a power of two, not {value}"
+                )
         if self.payload % self.lanes or self.payload < max(self.address_bits, 2 * self.lanes):
             raise fail(
                 "machine-payload",
@@ -119,7 +121,16 @@ class MachineConfig:
 PRESETS: dict[str, MachineConfig] = {
     "simt4": MachineConfig("simt4"),
     "nano": MachineConfig(
-        "nano", lanes=2, registers=4, stages=2, blocks=4, words=8, payload=4, groups=2, consts=8, multiply_stages=()
+        "nano",
+        lanes=2,
+        registers=4,
+        stages=2,
+        blocks=4,
+        words=8,
+        payload=4,
+        groups=2,
+        consts=8,
+        multiply_stages=(),
     ),
 }
 """`simt4` is the reference machine; `nano` is the smallest useful one, for teaching and golden files."""

@@ -1,0 +1,268 @@
+"""The ISA interpreter: the exact reference of what the model does, token by token.
+
+`Machine.feed` takes one token and returns the token that the model must predict after it, exactly as a forward pass
+does: program, constants, memory and threads come in as tokens, and after the last prompt token the machine's own
+answers are fed back until `halt`. All state that the netlist keeps in memory heads is here in plain fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from qgc.ir.machine.config import MachineConfig
+from qgc.ir.machine.isa import MASK, OPS, SourceTable, Unit
+from qgc.ir.machine.program import EXIT, Block, Guard, Instr
+from qgc.ir.machine.rom import decode_block
+from qgc.ir.machine.tokens import ROM_SLOTS, Token, Vocabulary, rom_word_bits, scalar_tokens, vector_tokens
+
+HALT, FAULT = Token("halt"), Token("fault")
+
+
+@dataclass(slots=True)
+class _Value:
+    """The value that val/mem/more tokens are spelling: its format and the slices so far."""
+
+    kind: str = "mem_s"
+    slices: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An access that faulted: which block, stage and lane, and the byte address."""
+
+    block: int
+    stage: int
+    lane: int
+    address: int
+
+
+class Machine:
+    """The state of one machine, fed with tokens.
+
+    Attributes:
+        memory: `config.words` unsigned 32-bit words.
+        registers: `[group][register][lane]`, unsigned 32-bit.
+        next_block: `[group][lane]`: the block where each lane stands; EXIT when it has ended.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        self.sources = SourceTable(config)
+        self.rom = [[0] * (config.stages + 2) for _ in range(config.blocks)]
+        self.consts = [0] * config.consts
+        self.memory = [0] * config.words
+        self.registers = [[[0] * config.lanes for _ in range(config.registers)] for _ in range(config.groups)]
+        self.next_block = [[0] * config.lanes for _ in range(config.groups)]
+        self.group = self.last_group = self.block = 0
+        self.mask = [True] * config.lanes
+        self.fault: Access | None = None
+        self._target = ("adr", 0)
+        self._ordinal = -1
+        self._value = _Value()
+        self._answers: Iterator[Token] = iter(())
+
+    def feed(self, token: Token) -> Token:
+        """Consume one token; return the token that comes next."""
+        kind, payload = token.kind, token.payload
+        if kind in ("exec", "start", "warp"):
+            getattr(self, f"_{kind}")(payload)
+        elif kind in ("adr", "adr_v", "rom", "const"):
+            self._target = (kind, payload)
+        elif kind != "halt" and kind != "fault":
+            self._slice(kind, payload)
+        return next(self._answers, None) or self._where_next()
+
+    # Control -------------------------------------------------------------------------------------------------------
+
+    def _start(self, payload: int) -> None:
+        self.group = self.last_group = payload >> self.config.lanes
+        self.mask = self._lanes(payload)
+        self.next_block[self.group] = [0 if on else EXIT for on in self.mask]
+        self.mask = [True] * self.config.lanes
+        self._answers = iter(())
+
+    def _warp(self, payload: int) -> None:
+        self.group = payload
+        self._answers = iter(())
+
+    def _lanes(self, payload: int) -> list[bool]:
+        return [bool(payload >> lane & 1) for lane in range(self.config.lanes)]
+
+    def _where_next(self) -> Token:
+        """The lanes that stand at the smallest block run it; a group without lanes hands over to the next group."""
+        lanes = self.next_block[self.group]
+        alive = [b for b in lanes if b != EXIT]
+        if alive:
+            mask = sum(1 << lane for lane, b in enumerate(lanes) if b == min(alive))
+            return Token("exec", min(alive) << self.config.lanes | mask)
+        return HALT if self.group == self.last_group else Token("warp", self.group + 1)
+
+    # Values --------------------------------------------------------------------------------------------------------
+
+    def _slice(self, kind: str, payload: int) -> None:
+        if kind != "more":
+            self._value = _Value(kind)
+            self._ordinal += kind.startswith("val")
+        self._value.slices.append(payload)
+        if self._value.kind.startswith("val"):
+            self._write_register()
+        else:
+            self._write_target()
+
+    def _words(self) -> list[int]:
+        """The value spelled so far, one 32-bit word a lane, sign-extended."""
+        config, value = self.config, self._value
+        if value.kind in ("val_u", "mem_s"):
+            return [self._spelled(value.slices, config.payload, 32)] * config.lanes
+        bits = config.lane_bits
+        parts = [
+            [s >> (lane * bits) & ((1 << bits) - 1) for s in value.slices] for lane in range(config.lanes)
+        ]
+        return [self._spelled(p, bits, 32) for p in parts]
+
+    @staticmethod
+    def _spelled(parts: list[int], bits: int, total: int) -> int:
+        value = sum(p << (i * bits) for i, p in enumerate(parts))
+        if parts[-1] >> (bits - 1) & 1:
+            value -= 1 << (bits * len(parts))
+        return value & ((1 << total) - 1)
+
+    def _write_register(self) -> None:
+        outs = self._current().live_outs
+        register = self.registers[self.group][outs[self._ordinal].register]
+        for lane, word in enumerate(self._words()):
+            if self.mask[lane]:
+                register[lane] = word
+
+    def _write_target(self) -> None:
+        kind, where = self._target
+        if kind == "rom":
+            bits = rom_word_bits(self.config)
+            word = self._spelled(self._value.slices, self.config.payload, bits)
+            self.rom[where // ROM_SLOTS][where % ROM_SLOTS] = word
+        elif kind == "const":
+            self.consts[where] = self._words()[0]
+        elif kind == "adr":
+            self.memory[where] = self._words()[0]
+        else:
+            for lane, word in enumerate(self._words()):
+                if self.mask[lane] and where + lane < self.config.words:
+                    self.memory[where + lane] = word
+
+    # One block -----------------------------------------------------------------------------------------------------
+
+    def _current(self) -> Block:
+        return decode_block(self.config, self.rom[self.block])
+
+    def _exec(self, payload: int) -> None:
+        self.block = payload >> self.config.lanes
+        self.mask = self._lanes(payload)
+        block = self._current()
+        if block.serial:
+            first = self.mask.index(True)
+            self.mask = [lane == first for lane in range(self.config.lanes)]
+        self._ordinal = -1
+        self.fault = None
+        lanes = [lane for lane, on in enumerate(self.mask) if on]
+        results = {lane: self._run_lane(block, lane) for lane in lanes}
+        for lane in lanes:
+            taken = self._guard(block.branch.guard, lane, results[lane], None)
+            self.next_block[self.group][lane] = block.branch.taken if taken else block.branch.other
+        self._answers = iter(
+            [FAULT] if self.fault else [*self._live_outs(block, results), *self._store(block, results)]
+        )
+
+    def _run_lane(self, block: Block, lane: int) -> list[int]:
+        """The results of a block's stages in one lane; a store's result is the word to store."""
+        results: list[int] = []
+        for stage, instr in enumerate(block.instrs):
+            spec = OPS[instr.op]
+            a, b = (self._read(s, lane, results, instr) for s in (instr.a, instr.b))
+            g = self._guard(instr.guard, lane, results, instr)
+            if spec.evaluate:
+                results.append(spec.evaluate(a, b, int(g)))
+            elif spec.unit is Unit.LOAD:
+                address = self._address(instr, a, b)
+                results.append(self.memory[address >> 2] if g and self._in_range(stage, lane, address) else 0)
+            else:
+                results.append(self._read(instr.data or "r0", lane, results, instr))
+                if g:
+                    self._in_range(stage, lane, self._address(instr, a, b))
+        return results + [0] * (self.config.stages - len(results))
+
+    def _in_range(self, stage: int, lane: int, address: int) -> bool:
+        if address & 3 == 0 and address >> 2 < self.config.words:
+            return True
+        if self.fault is None:
+            self.fault = Access(self.block, stage, lane, address)
+        return False
+
+    @staticmethod
+    def _address(instr: Instr, a: int, b: int) -> int:
+        return ((4 * a if OPS[instr.op].scale_a else a) + b) & MASK
+
+    def _read(self, source: str, lane: int, results: list[int], instr: Instr | None) -> int:
+        if (register := self.sources.register(source)) is not None:
+            return self.registers[self.group][register][lane]
+        if (stage := self.sources.stage(source)) is not None:
+            return results[stage] if stage < len(results) else 0
+        if source == "tid":
+            return self.group * self.config.lanes + lane
+        return self.consts[instr.const or 0] if instr else 0
+
+    def _guard(self, guard: Guard, lane: int, results: list[int], instr: Instr | None) -> bool:
+        return bool(self._read(guard.source, lane, results, instr) & 1) != guard.negated
+
+    def _live_outs(self, block: Block, results: dict[int, list[int]]) -> Iterator[Token]:
+        for out in block.live_outs:
+            values = {lane: r[out.stage] for lane, r in results.items()}
+            if len(set(values.values())) == 1:
+                yield from scalar_tokens(self.config, "val_u", next(iter(values.values())))
+            else:
+                yield from vector_tokens(
+                    self.config, "val_v", [values.get(i) for i in range(self.config.lanes)]
+                )
+
+    def _store(self, block: Block, results: dict[int, list[int]]) -> Iterator[Token]:
+        stage = self.config.store_stage
+        if len(block.instrs) <= stage or OPS[block.instrs[stage].op].unit is not Unit.STORE:
+            return
+        instr = block.instrs[stage]
+        words = {}
+        for lane, result in results.items():
+            if self._guard(instr.guard, lane, result[:stage], instr):
+                a, b = (self._read(s, lane, result[:stage], instr) for s in (instr.a, instr.b))
+                words[lane] = self._address(instr, a, b) >> 2
+        if len(words) == len(results) > 1 and all(words[lane] == words.get(0, -1) + lane for lane in words):
+            yield Token("adr_v", words[0])
+            data = [results[i][stage] if i in words else None for i in range(self.config.lanes)]
+            yield from vector_tokens(self.config, "mem_v", data)
+            return
+        for lane, word in words.items():
+            yield Token("adr", word)
+            yield from scalar_tokens(self.config, "mem_s", results[lane][stage])
+
+
+def run(
+    config: MachineConfig, prompt: Iterable[Token], budget: int = 100_000
+) -> tuple[Machine, list[Token], bool]:
+    """Feed a prompt, then let the machine run on its own answers.
+
+    Returns:
+        The machine, the generated tokens (`halt` or `fault` included), and whether it ended within `budget` tokens.
+    """
+    machine = Machine(config)
+    answer = HALT
+    for token in prompt:
+        answer = machine.feed(token)
+    generated = [answer]
+    while answer not in (HALT, FAULT) and len(generated) < budget:
+        answer = machine.feed(answer)
+        generated.append(answer)
+    return machine, generated, answer in (HALT, FAULT)
+
+
+def vocabulary(machine: Machine) -> Vocabulary:
+    """The vocabulary of a machine, for printing its tokens."""
+    return Vocabulary(machine.config)
