@@ -1,0 +1,1 @@
+"""PTX: syntax tree, parser, printer, verifier and the SIMT reference interpreter."""
