@@ -61,6 +61,7 @@ class Machine:
         self._ordinal = -1
         self._value = _Value()
         self._answers: Iterator[Token] = iter(())
+        self._decoded: dict[int, Block] = {}
 
     def feed(self, token: Token) -> Token:
         """Consume one token; return the token that comes next."""
@@ -141,6 +142,7 @@ class Machine:
             bits = rom_word_bits(self.config)
             word = self._spelled(self._value.slices, self.config.payload, bits)
             self.rom[where // ROM_SLOTS][where % ROM_SLOTS] = word
+            self._decoded.pop(where // ROM_SLOTS, None)
         elif kind == "const":
             self.consts[where] = self._words()[0]
         elif kind == "adr":
@@ -153,7 +155,9 @@ class Machine:
     # One block -----------------------------------------------------------------------------------------------------
 
     def _current(self) -> Block:
-        return decode_block(self.config, self.rom[self.block])
+        if self.block not in self._decoded:
+            self._decoded[self.block] = decode_block(self.config, self.rom[self.block])
+        return self._decoded[self.block]
 
     def _exec(self, payload: int) -> None:
         self.block = payload >> self.config.lanes
@@ -234,7 +238,8 @@ class Machine:
             if self._guard(instr.guard, lane, result[:stage], instr):
                 a, b = (self._read(s, lane, result[:stage], instr) for s in (instr.a, instr.b))
                 words[lane] = self._address(instr, a, b) >> 2
-        if len(words) == len(results) > 1 and all(words[lane] == words.get(0, -1) + lane for lane in words):
+        is_run = 0 in words and all(word == words[0] + lane for lane, word in words.items())
+        if is_run and len(words) == len(results) > 1:
             yield Token("adr_v", words[0])
             data = [results[i][stage] if i in words else None for i in range(self.config.lanes)]
             yield from vector_tokens(self.config, "mem_v", data)

@@ -107,7 +107,7 @@ def encode_block(config: MachineConfig, block: Block) -> list[int]:
             "data": sources[instr.data or "r0"],
         }
         words.append(encode(layout, values))
-    live = {}
+    live: dict[str, int] = {}
     for i, out in enumerate(block.live_outs):
         live |= {f"register{i}": out.register, f"stage{i}": out.stage}
     words.append(encode(live_layout(config), live))
