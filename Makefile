@@ -1,0 +1,54 @@
+# Every target works on a fresh clone; those that need the environment make it first.
+
+PYTHON ?= python3
+VENV   ?= .venv
+# More options for pip, for instance where to find the CPU build of torch.
+PIP_OPTIONS ?=
+
+BIN   := $(VENV)/bin
+READY := $(VENV)/ready
+TEST  := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-slow lint type bless golden-check bench clean
+
+help:  ## Say what each target does.
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+setup: $(READY)  ## Make .venv with every version pinned by constraints.txt.
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet $(PIP_OPTIONS) -c constraints.txt -e '.[dev,nvrtc,clang]'
+	@touch $@
+
+run: setup  ## Run a CUDA dot product inside a language model: it prints 32.
+	$(BIN)/qgc run examples/dot.cu --block 3 a=1,2,3 b=4,5,6 out=0 --check
+
+test: setup  ## The fast tests, with branch coverage.
+	$(TEST) --cov --cov-report=term:skip-covered
+
+test-slow: setup  ## Whole traces through stock transformers, and long fuzzing.
+	HYPOTHESIS_PROFILE=slow $(TEST) -m slow --durations=20
+
+lint: setup  ## Style and formatting.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+type: setup  ## Strict types.
+	$(BIN)/mypy
+
+bless: setup  ## Rewrite golden/ with what the code prints now; review it with git diff.
+	$(TEST) -m 'golden and not slow' --bless -q
+
+golden-check: setup  ## Rewrite golden/ under two hash seeds; fail if a committed file changes.
+	PYTHONHASHSEED=1 $(TEST) -m 'golden and not slow' --bless -q
+	git status --porcelain golden | tee /dev/stderr | wc -l | grep -qx ' *0'
+	PYTHONHASHSEED=2 $(TEST) -m 'golden and not slow' --bless -q
+	git status --porcelain golden | tee /dev/stderr | wc -l | grep -qx ' *0'
+
+bench: setup  ## Measure; write benchmarks/latest.json.
+	$(BIN)/python -m benchmarks.run
+
+clean:  ## Remove .venv and everything that tools left behind.
+	rm -rf $(VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info

@@ -1,0 +1,5 @@
+"""`python -m qgc`."""
+
+from qgc.cli.main import main
+
+main()
