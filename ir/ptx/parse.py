@@ -72,7 +72,22 @@ _WORDS = {
 """How a diagnostic names a terminal of the grammar."""
 
 _OPERAND = frozenset(
-    ["DECIMAL", "F32", "F64", "INT", "LBRACE", "LPAR", "LSQB", "MINUS", "NAME", "NOT", "PLUS", "SINK", "TILDE", "WARP_SZ"]
+    [
+        "DECIMAL",
+        "F32",
+        "F64",
+        "INT",
+        "LBRACE",
+        "LPAR",
+        "LSQB",
+        "MINUS",
+        "NAME",
+        "NOT",
+        "PLUS",
+        "SINK",
+        "TILDE",
+        "WARP_SZ",
+    ]
 )  # what starts an operand
 
 
