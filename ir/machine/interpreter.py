@@ -70,17 +70,18 @@ class Machine:
             getattr(self, f"_{kind}")(payload)
         elif kind in ("adr", "adr_v", "rom", "const"):
             self._target = (kind, payload)
-        elif kind != "halt" and kind != "fault":
+        elif kind in ("halt", "fault"):
+            self.mask = [True] * self.config.lanes
+        else:
             self._slice(kind, payload)
         return next(self._answers, None) or self._where_next()
 
     # Control -------------------------------------------------------------------------------------------------------
 
     def _start(self, payload: int) -> None:
-        self.group = self.last_group = payload >> self.config.lanes
-        self.mask = self._lanes(payload)
-        self.next_block[self.group] = [0 if on else EXIT for on in self.mask]
-        self.mask = [True] * self.config.lanes
+        self.group = self.last_group = payload & (self.config.groups - 1)
+        lanes = self._lanes(payload >> self.config.group_bits)
+        self.next_block[self.group] = [0 if on else EXIT for on in lanes]
         self._answers = iter(())
 
     def _warp(self, payload: int) -> None:
@@ -102,7 +103,7 @@ class Machine:
     # Values --------------------------------------------------------------------------------------------------------
 
     def _slice(self, kind: str, payload: int) -> None:
-        if kind != "more":
+        if kind not in ("more", "rest"):
             self._value = _Value(kind)
             self._ordinal += kind.startswith("val")
         self._value.slices.append(payload)

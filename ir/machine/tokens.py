@@ -5,16 +5,17 @@ A token is a kind and a payload. The kinds, in the order of their code:
     exec   mask, block        run the block for the lanes of the mask, in the current group
     val_v  slice 0            next live-out of the block, every lane its own bits
     val_u  slice 0            next live-out of the block, one value for all lanes
-    more   next slice         of the value that the last val or mem token began
+    more   slice 1 to 7       of the value that the last val or mem token began
+    rest   slice 8 and up     of the same value
     adr    word address       the next mem_s goes there
     adr_v  word address       the next mem_v goes there and to the words after it, one a lane
     mem_s  slice 0            a word of memory, of the ROM or of the constant bank
     mem_v  slice 0            one word a lane
     rom    slot               the next mem_s goes to this ROM slot (block * 8 + slot)
     const  index              the next mem_s goes to this row of the constant bank
-    start  mask, group        the lanes of the mask begin at block 0, the others do not exist
+    start  group, mask        the lanes of the mask begin at block 0, the others do not exist
     warp   group              this group is now the current one
-    halt                      all groups are done
+    halt                      all groups are done; fed back, it begins the next launch
     fault                     a lane touched memory out of range or not aligned
 
 A value is sent in slices from the low end, and stops at the last slice that is not just sign: each slice stands for
@@ -29,6 +30,9 @@ from dataclasses import dataclass
 from qgc.diagnostics import QgcError, Span, fail
 from qgc.ir.machine.config import MachineConfig, bits_for
 from qgc.ir.machine.isa import OP_BITS, SourceTable
+
+MORE_SLICES = 8
+"""Slices from this one on are `rest` tokens: a run of one kind is counted by halving, and 2**-7 is still exact in bf16."""
 
 ROM_SLOTS = 8
 """ROM slots of a block: one for each stage, then the live-outs, then the branch."""
@@ -53,6 +57,7 @@ class Vocabulary:
             "val_v": data,
             "val_u": data,
             "more": data,
+            "rest": data,
             "adr": config.address_bits,
             "adr_v": config.address_bits,
             "mem_s": data,
@@ -99,14 +104,15 @@ class Vocabulary:
 
     def _fields(self, token: Token) -> list[str]:
         kind, payload, config = token.kind, token.payload, self.config
-        if kind in ("exec", "start"):
-            mask, rest = payload & ((1 << config.lanes) - 1), payload >> config.lanes
-            return [f"m{mask:0{config.lanes}b}", f"{'b' if kind == 'exec' else 'w'}{rest}"]
+        if kind == "exec":
+            return [f"m{payload & ((1 << config.lanes) - 1):0{config.lanes}b}", f"b{payload >> config.lanes}"]
+        if kind == "start":
+            return [f"w{payload & (config.groups - 1)}", f"m{payload >> config.group_bits:0{config.lanes}b}"]
         if kind in ("val_v", "mem_v"):
             return [",".join(str(_sign(v, config.lane_bits)) for v in self.lane_values(payload))]
         if kind in ("val_u", "mem_s"):
             return [str(_sign(payload, config.payload))]
-        if kind == "more":
+        if kind in ("more", "rest"):
             return [f"{payload:0{-(-config.payload // 4)}x}"]
         if kind == "rom":
             return [f"b{payload // ROM_SLOTS}", f"s{payload % ROM_SLOTS}"]
@@ -133,12 +139,17 @@ def slices(value: int, bits: int, total: int = 32) -> int:
     return count
 
 
+def slice_kind(first: str, index: int) -> str:
+    """The kind of slice `index` of a value that begins with a token of kind `first`."""
+    return first if index == 0 else "more" if index < MORE_SLICES else "rest"
+
+
 def scalar_tokens(config: MachineConfig, kind: str, value: int, total: int = 32) -> list[Token]:
-    """The tokens of one scalar value: a first slice of `kind` and `more` for the rest."""
+    """The tokens of one scalar value: a first slice of `kind`, then `more` and `rest`."""
     mask = (1 << config.payload) - 1
     extended = _sign(value & ((1 << total) - 1), total)
     return [
-        Token(kind if i == 0 else "more", extended >> (i * config.payload) & mask)
+        Token(slice_kind(kind, i), extended >> (i * config.payload) & mask)
         for i in range(slices(value, config.payload, total))
     ]
 
@@ -153,7 +164,7 @@ def vector_tokens(config: MachineConfig, kind: str, values: Sequence[int | None]
         for lane, value in enumerate(values):
             if value is not None:
                 payload |= (_sign(value, 32) >> (i * bits) & mask) << (lane * bits)
-        out.append(Token(kind if i == 0 else "more", payload))
+        out.append(Token(slice_kind(kind, i), payload))
     return out
 
 
