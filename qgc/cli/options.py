@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import click
 
 from qgc import files
+from qgc.names import unknown
 
 
 class Sources(Mapping[str, str]):
@@ -56,14 +56,6 @@ class Name(click.ParamType[str]):
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         """Show what kind of name the option takes."""
         return self.what.upper()
-
-
-def unknown(what: str, name: str, names: Iterable[str]) -> str:
-    """Say that there is no such name, which one is near, and which there are."""
-    known = list(names)
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
-    return f"no {what} {name!r}; {hint}"
 
 
 SOURCE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=str)
