@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from qgc.ir.launch import Place
 from qgc.ir.ssa.types import I1, I32, I64, MEMS, SPACES, Ty, signed
 
 
@@ -66,21 +67,6 @@ class OpSpec:
     guardable: bool = False
     optional_result: bool = False
     machine: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a thread stands in its launch; each entry is (x, y, z)."""
-
-    tid: tuple[int, int, int]
-    ntid: tuple[int, int, int]
-    ctaid: tuple[int, int, int]
-    nctaid: tuple[int, int, int]
-
-    @property
-    def linear(self) -> int:
-        """The thread's number in its block, x fastest."""
-        return self.tid[0] + self.ntid[0] * (self.tid[1] + self.ntid[1] * self.tid[2])
 
 
 @dataclass(frozen=True, slots=True)
