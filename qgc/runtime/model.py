@@ -1,0 +1,123 @@
+"""A checkpoint in stock transformers: generate, replay, and nothing that qgc computes itself.
+
+The only calls made are `AutoModelForCausalLM.from_pretrained`, `.generate` and `.forward`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qgc.diagnostics import fail
+from qgc.runtime.progress import Progress, silent
+
+if TYPE_CHECKING:
+    import torch
+
+LOGIT_ROWS = 256
+"""Positions whose logits are made at once in a replay: a whole trace of a large vocabulary would not fit memory."""
+
+
+@dataclass(slots=True)
+class Session:
+    """A context that grows launch by launch.
+
+    Attributes:
+        ids: every token so far.
+        cache: transformers' cache after all of them but the last, which no step has read yet; None at the start.
+    """
+
+    ids: list[int] = field(default_factory=list)
+    cache: Any = None
+
+
+class Model:
+    """One checkpoint, loaded once."""
+
+    def __init__(self, folder: Path, dtype: str = "auto") -> None:
+        """Load `folder`; `dtype` is a torch name, or `auto` for the one that is stored.
+
+        Raises:
+            QgcError: `checkpoint-load` when transformers cannot make a model of it.
+        """
+        from transformers import AutoModelForCausalLM
+        from transformers.utils import logging
+
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        try:
+            self._model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True)
+        except (OSError, ValueError, RuntimeError, KeyError) as err:
+            raise fail(
+                "checkpoint-load",
+                f"{folder} is no checkpoint that transformers can load: {str(err).splitlines()[0]}",
+                hint="build one with `qgc blocks2weights`, or leave --checkpoint out",
+            ) from err
+        self._model.eval()
+
+    @property
+    def layers(self) -> int:
+        """Decoder layers."""
+        return int(self._model.config.num_hidden_layers)
+
+    def extend(
+        self,
+        session: Session,
+        prompt: Sequence[int],
+        stop: Sequence[int],
+        budget: int,
+        progress: Progress = silent,
+    ) -> list[int]:
+        """Append a prompt, generate greedily, and return what was generated.
+
+        Generation ends after a token of `stop`, or after `budget` tokens. `session` grows by both, so that a later
+        call continues in the same recurrent state.
+        """
+        import torch
+
+        session.ids += prompt
+        ids = torch.tensor([session.ids])
+        result = self._model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            cache=session.cache,
+            do_sample=False,
+            max_new_tokens=budget,
+            eos_token_id=list(stop),
+            pad_token_id=stop[0],
+            return_dict_in_generate=True,
+            streamer=_Counter(budget, progress),
+        )
+        session.cache = result.cache
+        generated: list[int] = result.sequences[0, len(session.ids) :].tolist()
+        session.ids += generated
+        return generated
+
+    def replay(self, ids: Sequence[int]) -> list[int]:
+        """The model's greedy answer after each token of `ids`, from one teacher-forced prefill."""
+        import torch
+
+        with torch.no_grad():
+            hidden = self._model.model(torch.tensor([ids]), use_cache=False).last_hidden_state[0]
+            rows = [self._model.lm_head(part).argmax(-1) for part in hidden.split(LOGIT_ROWS)]
+        answers: list[int] = torch.cat(rows).tolist()
+        return answers
+
+
+class _Counter:
+    """What `generate` calls a streamer: it is shown each token as it comes. Here it only counts."""
+
+    def __init__(self, budget: int, progress: Progress) -> None:
+        self._budget = budget
+        self._progress = progress
+        self._count = -1  # the first call brings the prompt
+
+    def put(self, _ids: torch.Tensor) -> None:
+        """Count one token."""
+        self._count += 1
+        self._progress("generate", self._count, self._budget)
+
+    def end(self) -> None:
+        """Nothing is left to show."""
