@@ -36,7 +36,7 @@ class Diagnostic:
         """Format as a compiler does: `file:line:col: error[code]: message`, the line, a caret, the hint."""
         place = f"{self.span}: " if self.span else ""
         lines = [f"{place}error[{self.code}]: {self.message}"]
-        text = (sources or {}).get(self.span.file) if self.span else None
+        text = sources.get(self.span.file) if self.span and sources is not None else None
         if self.span and text is not None:
             lines += _excerpt(text, self.span)
         if self.hint:

@@ -64,6 +64,16 @@ class Cli(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a reader of stdout that has left early has what it wanted."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return None
+        return result
+
     def main(
         self,
         args: Sequence[str] | None = None,
@@ -77,7 +87,6 @@ class Cli(click.Group):
         try:
             options = {"standalone_mode": False, "obj": sources, **extra}
             code = super().main(args, prog_name or "qgc", complete_var, **options) or 0
-            sys.stdout.flush()
         except Exception as err:  # noqa: BLE001 (the last stop of every failure)
             code = report(err, sources)
         except KeyboardInterrupt:
@@ -101,9 +110,6 @@ def report(err: Exception, sources: Mapping[str, str]) -> int:
     if isinstance(err, click.ClickException):
         err.show()
         return err.exit_code
-    if isinstance(err, BrokenPipeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has what it wanted
-        return 0
     click.echo("".join(traceback.format_exception(err)), err=True, nl=False)
     click.echo(f"this is a bug in qgc {__version__}: please report it with the text above", err=True)
     return BUG

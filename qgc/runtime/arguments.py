@@ -101,7 +101,9 @@ def bind(params: Sequence[Param], arguments: Iterable[Argument]) -> Bound:
                 Diagnostic("argument-unknown", unknown("parameter", name, names), hint=_call(params))
             )
         elif name in by_name:
-            faults.append(Diagnostic("argument-twice", f"parameter {name!r} is given twice", hint=_call(params)))
+            faults.append(
+                Diagnostic("argument-twice", f"parameter {name!r} is given twice", hint=_call(params))
+            )
         else:
             by_name[name] = argument
     for param in params:
