@@ -166,6 +166,42 @@ def parse_with_places(text: str, file: str = "<blocks>") -> tuple[Program, Place
     return reader.program(), reader.places
 
 
+def parse_machine(body: str, span: Span) -> MachineConfig:
+    """Read a `machine` line, as `machine_text` prints it.
+
+    Raises:
+        QgcError: `blocks-syntax` for each field that is not understood, `machine-size`, `machine-payload`.
+    """
+    name, *changes = body.split()[1:] or [""]
+    kinds = {
+        f.name: type(getattr(MachineConfig(""), f.name)) for f in fields(MachineConfig) if f.name != "name"
+    }
+    values: dict[str, object] = {}
+    faults = []
+    for change in changes:
+        key, _, value = change.partition("=")
+        if (
+            key not in kinds
+            or not re.fullmatch(_FIELD_VALUE, value)
+            or ("," in value) > (kinds[key] is tuple)
+        ):
+            message = f"{change!r} is not FIELD=NUMBER; fields: {', '.join(kinds)}"
+            faults.append(Diagnostic("blocks-syntax", message, span))
+        elif kinds[key] is tuple:
+            values[key] = tuple(int(v) for v in value.split(",") if v)
+        else:
+            values[key] = int(value or 0)
+    if not changes and name not in PRESETS:
+        message = f"no machine {name!r}; presets: {', '.join(PRESETS)}"
+        faults.append(Diagnostic("blocks-syntax", message, span))
+    if faults:
+        raise QgcError(*faults)
+    try:
+        return replace(PRESETS.get(name, MachineConfig(name)), **values)  # type: ignore[arg-type]
+    except QgcError as err:
+        raise QgcError(*(replace(d, span=span) for d in err.diagnostics)) from err
+
+
 class _Reader:
     """The program so far. Blocks are gathered in plain lists and built at the end."""
 
@@ -222,32 +258,10 @@ class _Reader:
         self.faults.append(Diagnostic("blocks-syntax", message, self._span))
 
     def _machine(self, body: str) -> None:
-        name, *changes = body.split()[1:] or [""]
-        kinds = {
-            f.name: type(getattr(MachineConfig(""), f.name))
-            for f in fields(MachineConfig)
-            if f.name != "name"
-        }
-        values: dict[str, object] = {}
-        for change in changes:
-            key, _, value = change.partition("=")
-            if (
-                key not in kinds
-                or not re.fullmatch(_FIELD_VALUE, value)
-                or ("," in value) > (kinds[key] is tuple)
-            ):
-                self._fault(f"{change!r} is not FIELD=NUMBER; fields: {', '.join(kinds)}")
-            elif kinds[key] is tuple:
-                values[key] = tuple(int(v) for v in value.split(",") if v)
-            else:
-                values[key] = int(value or 0)
-        if not changes and name not in PRESETS:
-            self._fault(f"no machine {name!r}; presets: {', '.join(PRESETS)}")
-            return
         try:
-            self.config = replace(PRESETS.get(name, MachineConfig(name)), **values)  # type: ignore[arg-type]
+            self.config = parse_machine(body, self._span)
         except QgcError as err:
-            self.faults += [replace(d, span=self._span) for d in err.diagnostics]
+            self.faults += err.diagnostics
 
     def _param(self, match: re.Match[str]) -> None:
         self.places[f"param {len(self.params)}"] = self._span
