@@ -1,4 +1,4 @@
-"""What a row of the constant bank may ask of the launch: `param NAME`, `param NAME + BYTES`, `ntid.x`, `ctaid.y`, ...
+"""What a row of the constant bank may ask of the launch: `param NAME`, `param NAME + BYTES`, `ntid.x`, `recip ntid.x`.
 
 A parameter with an addend is a relocation, as in any linker: an array's address and a constant byte offset from it.
 """
@@ -12,6 +12,16 @@ LAUNCH_CONSTANTS: tuple[str, ...] = tuple(
     f"{name}.{axis}" for name in ("ntid", "nctaid", "ctaid") for axis in "xyz"
 )
 """Block shape, grid shape and block index, as in PTX (special registers `%ntid`, `%nctaid`, `%ctaid`)."""
+
+RECIPROCALS: dict[str, str] = {"x": "recip ntid.x", "xy": "recip ntid.x*ntid.y"}
+"""2^16 divided by a block's row or plane size, rounded up: `tid * recip >> 16` is the quotient for `tid` below 2^8.
+
+Exact because recip * size exceeds 2^16 by less than size, so the error of tid * recip stays below 2^16 / size as long
+as tid * size < 2^16.
+"""
+
+SYMBOLS: tuple[str, ...] = (*LAUNCH_CONSTANTS, *RECIPROCALS.values())
+"""All symbols that are no parameter."""
 
 NAME = re.compile(r"[A-Za-z_$%.][\w$.]*", re.ASCII)
 """A kernel's or parameter's name: an identifier of PTX."""

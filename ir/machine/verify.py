@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from qgc.diagnostics import Diagnostic, Span, VerifyError
 from qgc.ir.machine.isa import OPS, SourceTable, Unit
 from qgc.ir.machine.program import ALWAYS, EXIT, Block, Guard, Instr, Program
-from qgc.ir.machine.symbols import LAUNCH_CONSTANTS, NAME, param_symbol
+from qgc.ir.machine.symbols import NAME, SYMBOLS, param_symbol
 from qgc.ir.machine.text import parse_with_places
 
 
@@ -133,8 +133,8 @@ class _Checker:
                 if symbol.name not in declared:
                     hint = f"parameters: {', '.join(declared) or 'none'}"
                     yield self._fault("const", place, f"no parameter {symbol.name!r}", hint)
-            elif value not in LAUNCH_CONSTANTS:
-                hint = f"symbols: param NAME, {', '.join(LAUNCH_CONSTANTS)}"
+            elif value not in SYMBOLS:
+                hint = f"symbols: param NAME, {', '.join(SYMBOLS)}"
                 yield self._fault("const", place, f"unknown symbol {value!r}", hint)
 
     def _block(self, number: int, block: Block) -> Iterator[Diagnostic]:
