@@ -1,0 +1,1 @@
+"""The circuit library, and the ISA interpreter built from it as one netlist."""

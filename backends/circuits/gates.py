@@ -1,0 +1,73 @@
+"""Gates on signals: each costs one layer, whatever its fan-in.
+
+A literal is a 0/1 signal. `conjunction` gives a *gate form*: a signal that is 1 when all literals hold and at most -1
+otherwise, so relu makes it exactly 0 or 1 with a margin of one half on each literal sum.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+
+from qgc.ir.netlist.netlist import ONE, Builder, Number, Signal, total
+
+
+def conjunction(*literals: Signal) -> Signal:
+    """The gate form of AND: `2 * sum - 2 n + 1`. Literals that are constant 1 drop out."""
+    live = [x for x in literals if not (x.is_const and x.const == 1)]
+    return total((x * 2 for x in live), 1 - 2 * len(live))
+
+
+def all_of(b: Builder, name: str, literals: Sequence[Signal]) -> Signal:
+    """AND of any number of literals: one unit."""
+    if not literals:
+        return ONE
+    out = b.wire(name)
+    b.add(out, conjunction(*literals))
+    return out
+
+
+def any_of(b: Builder, name: str, literals: Sequence[Signal]) -> Signal:
+    """OR of any number of literals (or of non-negative integers): one unit, as NOT of `all zero`."""
+    none = b.wire(f"{name}.none")
+    b.add(none, 1 - 2 * total(literals))
+    return 1 - none
+
+
+def literal(bit: Signal, value: int) -> Signal:
+    """The literal that holds when `bit` equals `value`."""
+    return bit if value else 1 - bit
+
+
+def matches(bits: Sequence[Signal], value: int) -> list[Signal]:
+    """The literals that say that an unsigned field (low bit first) equals `value`."""
+    return [literal(bit, value >> i & 1) for i, bit in enumerate(bits)]
+
+
+def decode(b: Builder, name: str, bits: Sequence[Signal], values: Sequence[int]) -> dict[int, Signal]:
+    """One-hot wires for some values of a field: one unit each."""
+    return {v: all_of(b, f"{name}={v}", matches(bits, v)) for v in values}
+
+
+def staircase(
+    b: Builder, x: Signal, points: Sequence[int], outputs: Sequence[tuple[Signal, Callable[[int], Number]]]
+) -> None:
+    """Add functions of an integer signal to wires, exactly at `points` (ascending), linear between them.
+
+    All outputs share the hinges `relu(x - point)`, so k functions of an n-valued sum cost n units.
+    """
+    for target, fn in outputs:
+        if start := fn(points[0]):
+            b.add(target, ONE, start)
+    previous = {id(target): 0.0 for target, _ in outputs}
+    for low, high in itertools.pairwise(points):
+        for target, fn in outputs:
+            slope = (fn(high) - fn(low)) / (high - low)
+            if bend := slope - previous[id(target)]:
+                b.add(target, 2 * (x - low), 1, bend / 2)
+            previous[id(target)] = slope
+
+
+def weighted(bits: Sequence[Signal]) -> Signal:
+    """The unsigned number of a field, low bit first."""
+    return total(bit * (1 << i) for i, bit in enumerate(bits))

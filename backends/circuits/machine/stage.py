@@ -1,0 +1,193 @@
+"""One pipeline stage: operands in, one result a lane out.
+
+Every operation runs in its own circuit and adds its result to the stage's result wires only while it is selected, so
+choosing among results costs no layer. Layer by layer: operand mux; digit sums, logic, low shifts, bit products;
+carries, high shifts, load addresses; loads (a head reads them straight into the result).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from qgc.backends.circuits import adders, multiplier, shifter
+from qgc.backends.circuits.gates import conjunction, matches
+from qgc.backends.circuits.machine.context import Context
+from qgc.backends.circuits.machine.fetch import Fetched, Operation, decode_operation
+from qgc.backends.circuits.machine.operands import RegisterWrite, Sources, Variant, guard_bits, operand
+from qgc.backends.circuits.machine.values import Values, enable
+from qgc.ir.machine.config import WORD_BITS, bits_for
+from qgc.ir.machine.isa import OPS
+from qgc.ir.netlist.netlist import ZERO, Builder, Key, Signal, total
+
+_ADDRESS_DIGIT = 2
+LOADS = ("ld", "ldx")
+STORES = ("st", "stx")
+
+
+@dataclass(frozen=True, slots=True)
+class StageResult:
+    """What a stage leaves behind.
+
+    Attributes:
+        value: `[lane][bit]`; for a store the word to store.
+        faults: how many running lanes touch memory out of range or not aligned.
+        address: `[lane][bit]`, the word address of a load or store.
+        enabled: 0/1 by lane: the lane runs a store whose guard holds (only of the store stage).
+    """
+
+    value: list[list[Signal]]
+    faults: Signal
+    address: list[list[Signal]]
+    enabled: list[Signal]
+
+
+def build_stage(
+    b: Builder,
+    c: Context,
+    v: Values,
+    f: Fetched,
+    w: RegisterWrite,
+    stage: int,
+    results: list[list[list[Signal]]],
+) -> StageResult:
+    """The circuit of one stage."""
+    b = b.with_scope(f"s{stage}")
+    fields = f.instr[stage]
+    o = decode_operation(b, c, stage, fields["op"])
+    scaled = total(o.op[n] for n in o.op if OPS[n].scale_a)
+    inverted = total(o.op[n] for n in o.op if OPS[n].invert_b)
+    sources = Sources(c, v, w, results, f.const[stage])
+    x = operand(b, "a", fields["a"], sources, [Variant(1 - scaled), Variant(scaled, shift=2)])
+    y = operand(b, "b", fields["b"], sources, [Variant(1 - inverted), Variant(inverted, is_inverted=True)])
+    g = guard_bits(b, "g", fields["guard"], fields["negated"][0], sources)
+    data = None
+    if stage == c.config.store_stage:
+        data = operand(b, "d", fields["data"], sources, [Variant(c.exec)])
+    out = [b.bus(f"r{lane}", WORD_BITS) for lane in range(c.config.lanes)]
+    faults = b.wire("faults")
+    address, enabled = [], []
+    for lane in range(c.config.lanes):
+        lb = b.with_scope(f"lane{lane}")
+        _logic(lb, o, x[lane], y[lane], g[lane], out[lane])
+        run = shifter.Directions(o.any("shl"), o.any("shr"), o.any("sar"))
+        shifter.shift(lb, x[lane], y[lane], run, out[lane])
+        if "mul" in o.op:
+            digits = multiplier.multiply(lb, "mul", x[lane], y[lane], o.op["mul"])
+            adders.finish(lb, digits, out[lane], ZERO, when=o.op["mul"])
+        digits = adders.add(lb, "sum", x[lane], y[lane], inverted, _ADDRESS_DIGIT)
+        adders.finish(lb, digits, out[lane], inverted, when=o.any("add", "addx", "sub"))
+        _compare(lb, o, x[lane], y[lane], digits, inverted, out[lane])
+        on = [f.lane[lane], g[lane]]
+        where = _address(lb, c, o, digits, on, faults)
+        _load(lb, c, v, o, where, on, out[lane])
+        address.append(where)
+        if data is not None:
+            for wire, bit in zip(out[lane], data[lane], strict=True):
+                lb.add(wire, conjunction(o.any(*STORES)), bit)
+            store = lb.wire("stores")
+            lb.add(store, conjunction(o.any(*STORES), *on))
+            enabled.append(store)
+    return StageResult(out, faults, address, enabled)
+
+
+def _logic(
+    b: Builder, o: Operation, x: Sequence[Signal], y: Sequence[Signal], g: Signal, out: Sequence[Signal]
+) -> None:
+    """Bitwise operations and select, with `x | y = x + y - xy` and `x ^ y = x + y - 2xy`."""
+    for p, q, wire in zip(x, y, out, strict=True):
+        b.add(wire, conjunction(o.any("or", "xor")), p + q)
+        b.add(wire, conjunction(o.op["or"], p), q, -1)
+        b.add(wire, conjunction(o.op["xor"], p), q, -2)
+        b.add(wire, conjunction(o.op["and"], p), q)
+        b.add(wire, conjunction(o.op["sel"], g), p)
+        b.add(wire, conjunction(o.op["sel"], 1 - g), q)
+
+
+def _compare(
+    b: Builder,
+    o: Operation,
+    x: Sequence[Signal],
+    y: Sequence[Signal],
+    digits: Sequence[adders.Digit],
+    carry_in: Signal,
+    out: Sequence[Signal],
+) -> None:
+    """Comparisons from `x + ~y + 1`: it carries out exactly when x >= y, and all digits propagate when x == y.
+
+    Signed order is unsigned order with both sign bits flipped, which changes the top digit only.
+    """
+    target = out[0]
+    top = len(digits) - 1
+    flipped = x[2 * top] + 2 * (1 - x[2 * top + 1]) + y[2 * top] + 2 * (1 - y[2 * top + 1])
+    signed = adders.classify(b, "signed", flipped, _ADDRESS_DIGIT, 6)
+    for ge, lt, last in (
+        (o.op["setgeu"], o.op["setltu"], digits[top]),
+        (o.op["setge"], o.op["setlt"], signed),
+    ):
+        b.add(target, conjunction(lt))
+        for term in adders.carry_terms([*digits[:top], last], carry_in, len(digits)):
+            b.add(target, conjunction(ge + lt, *term), ge - lt)
+    eq, ne = o.op["seteq"], o.op["setne"]
+    b.add(target, conjunction(ne))
+    b.add(target, conjunction(eq + ne, *(d.propagate for d in digits)), eq - ne)
+
+
+def _address(
+    b: Builder, c: Context, o: Operation, digits: Sequence[adders.Digit], on: list[Signal], faults: Signal
+) -> list[Signal]:
+    """The word address bits of a load or store; adds 1 to `faults` when a running lane's address is bad.
+
+    Only the address bits are summed. That all bits above are 0 is seen from the upper digit sums: they are all 0 and
+    no carry comes in, or all propagate and a carry comes in, or one digit is the radix with 0 below and propagating
+    digits above.
+    """
+    access = o.any(*LOADS, *STORES)
+    low = -(-(c.config.address_bits + 2) // _ADDRESS_DIGIT)
+    bits = b.bus("address", low * _ADDRESS_DIGIT)
+    adders.finish(b, digits[:low], bits, ZERO, when=access)
+    upper = digits[low:]
+    inside = b.wire("inside")
+    carry = list(adders.carry_terms(digits, ZERO, low))
+    zero = [[1 - d.generate, *(1 - bit for bit in d.bits)] for d in upper]
+    clear = [[x for z in zero for x in z]]
+    for j, digit in enumerate(upper):
+        below = [x for z in zero[:j] for x in z]
+        clear.append(
+            [*below, digit.generate, *(1 - bit for bit in digit.bits), *(d.propagate for d in upper[j + 1 :])]
+        )
+    for literals in clear:
+        b.add(inside, conjunction(access, *literals))
+        for term in carry:
+            b.add(inside, conjunction(access, *literals, *term), -1)
+    for term in carry:
+        b.add(inside, conjunction(access, *term, *(d.propagate for d in upper)))
+    spare = bits[c.config.address_bits + 2 :]
+    good = [inside, *(1 - bit for bit in (*bits[:2], *spare))]
+    b.add(faults, conjunction(access, *on))
+    b.add(faults, conjunction(access, *on, *good), -1)
+    return bits[2 : c.config.address_bits + 2]
+
+
+def _load(
+    b: Builder,
+    c: Context,
+    v: Values,
+    o: Operation,
+    address: list[Signal],
+    on: list[Signal],
+    out: Sequence[Signal],
+) -> None:
+    """Memory in one bank for each lane position; every lane has heads of its own on all banks."""
+    bank_bits = bits_for(c.config.lanes)
+    for m in range(c.config.lanes):
+        b.memory(
+            f"bank{m}",
+            v.bank[m],
+            v.bank_write[m],
+            Key(tuple(v.bank_row[m])),
+            Key(tuple(address[bank_bits:])),
+            c.config.words // c.config.lanes,
+            read=enable(o.any(*LOADS), *on, *matches(address[:bank_bits], m)),
+            out=out,
+        )

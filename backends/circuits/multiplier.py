@@ -1,0 +1,64 @@
+"""The low half of a product, in five layers.
+
+1. bit products, summed by column;  2. column counts to bits, summed again by column;  3. columns to radix-8 digits and
+carries;  4. digit classification;  5. carry lookahead (layers 4 and 5 are those of `adders`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qgc.backends.circuits.adders import Digit, classify
+from qgc.backends.circuits.gates import conjunction, staircase
+from qgc.ir.netlist.netlist import Builder, Signal, total
+
+_WIDTH = 3
+
+
+def multiply(b: Builder, name: str, x: Sequence[Signal], y: Sequence[Signal], when: Signal) -> list[Digit]:
+    """Layers 1 to 4 of `x * y mod 2 ** len(x)`, 0 unless `when`; finish with `adders.finish` and no carry in."""
+    width = len(x)
+    columns = b.bus(f"{name}.count", width)
+    for i, bit in enumerate(x):
+        for j in range(width - i):
+            b.add(columns[i + j], conjunction(when, bit), y[j])
+    counts = _recount(b, f"{name}.recount", columns)
+    digits = []
+    values, largest = _carry_save(b, f"{name}.digit", counts)
+    for low, value in zip(range(0, width, _WIDTH), values, strict=True):
+        digits.append(
+            classify(
+                b, f"{name}{low}", value, min(_WIDTH, width - low), largest, is_top=low + _WIDTH >= width
+            )
+        )
+    return digits
+
+
+def _recount(b: Builder, name: str, columns: Sequence[Signal]) -> list[Signal]:
+    """Write each column's count (at most its number plus 1) in binary, into the columns that its bits belong to."""
+    out = b.bus(name, len(columns))
+    for c, count in enumerate(columns):
+        places = range(min((c + 1).bit_length(), len(columns) - c))
+        functions = [(out[c + e], lambda v, e=e: v >> e & 1) for e in places]
+        staircase(b, count, range(c + 2), functions)  # type: ignore[arg-type]
+    return out
+
+
+def _carry_save(b: Builder, name: str, counts: Sequence[Signal]) -> tuple[list[Signal], int]:
+    """Group columns into digits: each digit wire is its own remainder plus the carry of the digit below."""
+    width = len(counts)
+    number = -(-width // _WIDTH)
+    digits = b.bus(name, number)
+    radix = 1 << _WIDTH
+    most = [(width.bit_length())] * width  # a column receives one bit of each of at most this many counts
+    for j in range(number):
+        low = j * _WIDTH
+        part = list(counts[low : low + _WIDTH])
+        value = total(count * (1 << i) for i, count in enumerate(part))
+        largest = sum(most[low + i] << i for i in range(len(part)))
+        modulus = 1 << len(part)
+        functions = [(digits[j], lambda v, m=modulus: v % m)]
+        if j + 1 < number:
+            functions.append((digits[j + 1], lambda v: v // radix))
+        staircase(b, value, range(largest + 1), functions)  # type: ignore[arg-type]
+    return digits, radix - 1 + (width.bit_length() * (radix - 1)) // radix
