@@ -102,9 +102,8 @@ class _Selector:
         self.phis: list[tuple[Op, Phi]] = []
         self.unit = Unit("")
         self.atoms = 0
-        self.has_rows = any(
-            op.name == "sreg" and op.attr("sreg") in ("tid.y", "tid.z") for op in function.ops()
-        )
+        read = [op.attr("sreg") for op in function.ops() if op.name == "sreg"]
+        self.axes = 3 if "tid.z" in read else 2 if "tid.y" in read else 1
 
     def run(self) -> Code:
         for block in self.function.blocks:
@@ -276,22 +275,21 @@ class _Selector:
             self.fault("simt-sreg", f"special register %{name} is not supported", op)
 
     def coordinate(self, op: Op, name: str) -> Operand:
-        """One coordinate of the thread in its block."""
-        if not self.has_rows:
+        """One coordinate of the thread in its block; axes that the kernel never reads have size 1."""
+        if self.axes == 1:
             return TID
         if not self.config.multiply_stages:
             hint = "use one-dimensional blocks and threadIdx.x alone"
             self.fault("simt-multiply", f"%{name} needs a multiplier; {self.config.name} has none", op, hint)
             return ZERO
-        plane = self.quotient(op, "xy")
         if name == "tid.z":
-            return plane
+            return self.quotient(op, "xy")
         row = self.quotient(op, "x")
-        if name == "tid.y":
-            above = self.emit(op, "mul", plane, Row("ntid.y"))
-            return self.emit(op, "sub", row, above)
-        before = self.emit(op, "mul", row, Row("ntid.x"))
-        return self.emit(op, "sub", TID, before)
+        if name == "tid.x":
+            return self.emit(op, "sub", TID, self.emit(op, "mul", row, Row("ntid.x")))
+        if self.axes == 2:
+            return row
+        return self.emit(op, "sub", row, self.emit(op, "mul", self.quotient(op, "xy"), Row("ntid.y")))
 
     def quotient(self, op: Op, axes: str) -> Reg:
         """The linear thread index divided by the size of a row (`x`) or of a plane (`xy`)."""

@@ -1,0 +1,1 @@
+"""Passes over machine programs, one a file."""

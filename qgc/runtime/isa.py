@@ -1,0 +1,65 @@
+"""The `isa` engine: a launch on the machine's reference interpreter, with every token it takes and makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from qgc.ir.machine.tokens import Token
+from qgc.runtime.faults import Watch
+from qgc.runtime.launch import Launch
+
+BUDGET = 100_000
+"""Generated tokens after which a launch is taken to run for ever."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """A finished launch.
+
+    Attributes:
+        arrays: by parameter, as they are at the end.
+        tokens: the whole stream: prompts, and after each one what the machine generated, `halt` included.
+        generated: for each token whether the machine made it.
+        memory: the words of global memory.
+    """
+
+    arrays: dict[str, NDArray[Any]]
+    tokens: list[Token]
+    generated: list[bool]
+    memory: list[int]
+
+    @property
+    def answers(self) -> list[Token]:
+        """The generated tokens."""
+        return [token for token, is_own in zip(self.tokens, self.generated, strict=True) if is_own]
+
+
+def run_isa(launch: Launch, budget: int = BUDGET) -> Run:
+    """Run a launch to its end.
+
+    Raises:
+        QgcError: `run-fault`, `run-store` or `run-budget`; the message says where and what was done so far.
+    """
+    watch = Watch(launch)
+    tokens: list[Token] = []
+    generated: list[bool] = []
+    left = budget
+    for number, prompt in enumerate(launch.prompts):
+        watch.ctaid = number
+        tokens += prompt
+        generated += [False] * len(prompt)
+        answer = watch.prompt(prompt)
+        while True:
+            if left == 0:
+                raise watch.exhausted(budget)
+            left -= 1
+            tokens.append(answer)
+            generated.append(True)
+            following = watch.step(answer)
+            if answer.kind == "halt":
+                break
+            answer = following
+    return Run(launch.read(watch.machine.memory), tokens, generated, watch.machine.memory)

@@ -1,0 +1,228 @@
+"""Linking and launching: a program, a grid, a block and arguments become the prompts that a machine is fed.
+
+The first prompt holds the program, the constants, the arrays and the threads of the first block of the grid; each
+later one follows the `halt` of the block before it and holds what differs: the constants that name the block, and its
+threads. Nothing is computed here but addresses and launch constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qgc.diagnostics import Diagnostic, QgcError, fail
+from qgc.ir.launch import Dim3
+from qgc.ir.launch import Launch as Geometry
+from qgc.ir.machine.config import MachineConfig
+from qgc.ir.machine.isa import MASK
+from qgc.ir.machine.program import Param, Program
+from qgc.ir.machine.rom import encode_block
+from qgc.ir.machine.symbols import RECIPROCALS, param_symbol
+from qgc.ir.machine.tokens import ROM_SLOTS, Token, rom_word_bits, scalar_tokens
+from qgc.runtime.memory_image import DTYPES, MemoryImage, memory_tokens, place_arrays
+
+Argument: TypeAlias = "int | NDArray[Any]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Launch:
+    """A linked launch.
+
+    Attributes:
+        program: what runs.
+        geometry: the grid and the block.
+        image: where the arrays lie.
+        arguments: as they were given, in the order of the parameters.
+        prompts: for each block of the grid the tokens before it runs.
+    """
+
+    program: Program
+    geometry: Geometry
+    image: MemoryImage
+    arguments: tuple[Argument, ...]
+    prompts: list[list[Token]]
+
+    def read(self, memory: Sequence[int]) -> dict[str, NDArray[Any]]:
+        """The arrays as they are in `memory` (unsigned words), by parameter, with the shapes and types given."""
+        arrays = {}
+        for param, argument in zip(self.program.params, self.arguments, strict=True):
+            if isinstance(argument, np.ndarray):
+                words = self.image[param.name].words
+                raw = np.array(memory[words.start : words.stop], dtype=np.uint32)
+                arrays[param.name] = raw.view(argument.dtype).reshape(argument.shape)
+        return arrays
+
+
+def link(
+    program: Program,
+    grid: Dim3,
+    block: Dim3,
+    args: Sequence[Argument],
+    *,
+    include_program: bool = True,
+) -> Launch:
+    """Make the prompts of a launch.
+
+    Args:
+        program: a verified program.
+        grid: blocks in x, y and z.
+        block: threads of a block in x, y and z.
+        args: one for each parameter: a number, or an array of int32 or uint32 (of any shape, C order).
+        include_program: False for a machine that has the program in its weights.
+
+    Raises:
+        QgcError: `launch-arguments`, `launch-type`, `launch-threads`, `launch-dimensions`, `launch-memory`,
+            `launch-overlap`.
+    """
+    _check_arguments(program, args)
+    _check_shape(program, grid, block)
+    config = program.config
+    given = zip(program.params, args, strict=True)
+    image = place_arrays(config, [(p.name, a) for p, a in given if isinstance(a, np.ndarray)])
+    geometry = Geometry(grid, block)
+    banks = [_bank(program, geometry, image, args, ctaid) for ctaid in geometry.blocks()]
+    threads = start_tokens(config, geometry.block_threads)
+    first = rom_tokens(program) if include_program else []
+    first += _bank_tokens(config, [0] * len(banks[0]), banks[0])
+    first += memory_tokens(config, image.words)
+    prompts = [first + threads]
+    prompts += [_bank_tokens(config, before, bank) + threads for before, bank in pairwise(banks)]
+    return Launch(program, geometry, image, tuple(args), prompts)
+
+
+# Checks ------------------------------------------------------------------------------------------------------------
+
+
+def _check_arguments(program: Program, args: Sequence[Argument]) -> None:
+    if len(args) != len(program.params):
+        names = ", ".join(param.name for param in program.params) or "none"
+        raise fail(
+            "launch-arguments",
+            f"kernel {program.kernel} takes {len(program.params)} arguments, got {len(args)}",
+            hint=f"parameters: {names}",
+        )
+    used = {symbol.name for row in program.consts if isinstance(row, str) and (symbol := param_symbol(row))}
+    faults = []
+    for param, argument in zip(program.params, args, strict=True):
+        if (fault := _misfit(param, argument, param.name in used)) is not None:
+            faults.append(Diagnostic("launch-type", f"argument {param.name}: {fault}"))
+    if faults:
+        raise QgcError(*faults)
+
+
+def _misfit(param: Param, argument: Argument, is_used: bool) -> str | None:
+    """What is wrong with an argument; a parameter that the program never reads takes anything."""
+    if isinstance(argument, np.ndarray):
+        if not param.is_pointer and is_used:
+            return "the kernel takes a number here, not an array"
+        if argument.dtype.name not in DTYPES:
+            return f"an array of {argument.dtype.name}; arrays are of {' or '.join(DTYPES)}"
+        if not argument.flags.c_contiguous:
+            return "the array is not contiguous; pass a copy of it"
+        return None
+    if isinstance(argument, bool | np.bool_) or not isinstance(argument, int | np.integer):
+        return f"{type(argument).__name__} is neither a whole number nor an array"
+    if param.is_pointer and is_used:
+        return "the kernel takes an array here, not a number"
+    if not -(1 << 31) <= int(argument) <= MASK:
+        return f"{argument} does not fit 32 bits"
+    return None
+
+
+def _check_shape(program: Program, grid: Dim3, block: Dim3) -> None:
+    config = program.config
+    for what, dims in (("grid", grid), ("block", block)):
+        if min(dims) < 1:
+            raise fail("launch-threads", f"the {what} is {_dims(dims)}; every size is at least 1")
+    threads = Geometry(grid, block).block_threads
+    if threads > config.threads:
+        raise fail(
+            "launch-threads",
+            f"a block of {_dims(block)} = {threads} threads; machine {config.name} runs {config.threads} "
+            f"({config.groups} groups of {config.lanes} lanes)",
+            hint="use smaller blocks and more of them, or a machine with more groups",
+        )
+    axes = _axes(program)
+    if any(size > 1 for size in block[axes:]):
+        raise fail(
+            "launch-dimensions",
+            f"a block of {_dims(block)}, but the kernel reads threadIdx of the first {axes} axes alone"
+            if axes > 1
+            else f"a block of {_dims(block)}, but the kernel reads threadIdx.x alone",
+            hint=f"launch it with a one-dimensional block of {threads} threads" if axes == 1 else None,
+        )
+
+
+def _axes(program: Program) -> int:
+    """The axes of a block that the program tells apart."""
+    if RECIPROCALS["xy"] in program.consts:
+        return 3
+    if RECIPROCALS["x"] in program.consts:
+        return 2
+    reads_tid = any("tid" in (i.a, i.b, i.data) for block in program.blocks for i in block.instrs)
+    return 1 if reads_tid else 3
+
+
+def _dims(dims: Dim3) -> str:
+    return "x".join(map(str, dims))
+
+
+# Prompts -----------------------------------------------------------------------------------------------------------
+
+
+def rom_tokens(program: Program) -> list[Token]:
+    """The program ROM, words that are zero left out."""
+    config, bits = program.config, rom_word_bits(program.config)
+    tokens: list[Token] = []
+    for number, block in enumerate(program.blocks):
+        for slot, word in enumerate(encode_block(config, block)):
+            if word:
+                tokens.append(Token("rom", number * ROM_SLOTS + slot))
+                tokens += scalar_tokens(config, "mem_s", word, bits)
+    return tokens
+
+
+def start_tokens(config: MachineConfig, threads: int) -> list[Token]:
+    """The threads of a block, then the first group as the current one."""
+    tokens = []
+    for group in range(-(-threads // config.lanes)):
+        lanes = min(config.lanes, threads - group * config.lanes)
+        tokens.append(Token("start", ((1 << lanes) - 1) << config.group_bits | group))
+    return [*tokens, Token("warp", 0)]
+
+
+def _bank_tokens(config: MachineConfig, before: Sequence[int], bank: Sequence[int]) -> list[Token]:
+    """The rows of the constant bank that change."""
+    tokens: list[Token] = []
+    for row, (old, new) in enumerate(zip(before, bank, strict=True)):
+        if old != new:
+            tokens += [Token("const", row), *scalar_tokens(config, "mem_s", new)]
+    return tokens
+
+
+def _bank(
+    program: Program, geometry: Geometry, image: MemoryImage, args: Sequence[Argument], ctaid: Dim3
+) -> list[int]:
+    """The constant bank of one block of the grid."""
+    values: dict[str, int] = {}
+    for name, dims in (("ntid", geometry.block), ("nctaid", geometry.grid), ("ctaid", ctaid)):
+        values |= {f"{name}.{axis}": size for axis, size in zip("xyz", dims, strict=True)}
+    row, plane = geometry.block[0], geometry.block[0] * geometry.block[1]
+    values |= {RECIPROCALS["x"]: -(-(1 << 16) // row), RECIPROCALS["xy"]: -(-(1 << 16) // plane)}
+    params = {
+        p.name: image[p.name].address if isinstance(a, np.ndarray) else int(a)
+        for p, a in zip(program.params, args, strict=True)
+    }
+    return [_resolve(entry, values, params) & MASK for entry in program.consts]
+
+
+def _resolve(entry: int | str, values: dict[str, int], params: dict[str, int]) -> int:
+    if isinstance(entry, int):
+        return entry
+    symbol = param_symbol(entry)
+    return values[entry] if symbol is None else params[symbol.name] + symbol.addend
