@@ -26,7 +26,7 @@ def interpreter_netlist(config: MachineConfig) -> Netlist:
     w = build_register_write(b, c, f)
     stages: list[StageResult] = []
     for stage in range(config.stages):
-        stages.append(build_stage(b, c, v, f, w, stage, [s.value for s in stages]))
+        stages.append(build_stage(b, c, v, f, w, stage, stages))
     results = [s.value for s in stages]
     n = build_next(b, c, f, Sources(c, v, w, [], []), results)
     build_emission(b, c, f, stages, n)

@@ -44,7 +44,7 @@ def build_emission(b: Builder, c: Context, f: Fetched, stages: list[StageResult]
     progress = _progress(b, c, f)
     more = _more(b, c, progress, latched)
     choice = _choose(b, c, f, progress, latched, more)
-    _outputs(b, c, f, stages, n, choice)
+    _outputs(b, c, f, stages, n, progress, choice)
 
 
 # How many slices each result takes --------------------------------------------------------------------------------
@@ -138,10 +138,16 @@ def _is_run(b: Builder, f: Fetched, store: StageResult) -> Signal:
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """One-hot by stage: the value being spelled, and the next live-out (all 0 when there is none)."""
+    """Which stage's value comes into question, known early in the token's pass; one-hot by stage.
+
+    `current`: the live-out being spelled; `following`: the next live-out (all 0 when there is none).
+    `spelled`, `begun`: the values that this token would go on with, and begin, if it is a value at all that comes next.
+    """
 
     current: list[Signal]
     following: list[Signal]
+    spelled: list[Signal]
+    begun: list[Signal]
 
 
 def _progress(b: Builder, c: Context, f: Fetched) -> _Progress:
@@ -153,7 +159,14 @@ def _progress(b: Builder, c: Context, f: Fetched) -> _Progress:
         for s in range(config.stages):
             b.add(current[s], conjunction(c.ordinal[n + 1], *matches(stage, s)))
             b.add(following[s], conjunction(c.ordinal[n], is_used, *matches(stage, s)))
-    return _Progress(current, following)
+    spelled, begun = b.bus("spelled", config.stages), b.bus("begun", config.stages)
+    idle = c.exec + c.is_data
+    for s in range(config.stages):
+        b.add(spelled[s], conjunction(c.is_data, c.is_val, current[s]))
+        b.add(begun[s], conjunction(idle, following[s]))
+    b.add(spelled[config.store_stage], conjunction(c.is_data, 1 - c.is_val))
+    b.add(begun[config.store_stage], conjunction(c.kind["adr"] + c.kind["adr_v"]))
+    return _Progress(current, following, spelled, begun)
 
 
 def _storing(c: Context, stores: list[Signal], lane: int, rank: int) -> Iterator[list[Signal]]:
@@ -196,7 +209,8 @@ def _ranks(c: Context) -> list[tuple[int, int]]:
 class _Choice:
     """Exactly one of these is chosen. All are 0/1 wires.
 
-    `vector[k]`: slice k of a vector; `scalar[lane][k]`: slice k of a lane's word; both of the stages in `stage`.
+    `vector[k]`: slice k of a vector; `scalar[lane][k]`: slice k of a lane's word. Slice 0 begins the value of
+    `_Progress.begun`, the others go on with `_Progress.spelled`.
     """
 
     more: Signal
@@ -207,17 +221,15 @@ class _Choice:
     adr: list[Signal]
     fault: Signal
     end: Signal
-    stage: list[Signal]
     vector: list[Signal]
     scalar: list[list[Signal]]
 
 
 def _choose(b: Builder, c: Context, f: Fetched, p: _Progress, x: _Latched, more: Signal) -> _Choice:
     config = c.config
-    lanes, store = range(config.lanes), config.store_stage
+    lanes = range(config.lanes)
     w = {n: b.wire(n) for n in ("do_more", "do_rest", "val_v", "val_u", "adr_v", "fault_out", "end")}
     adr = b.bus("adr", config.lanes)
-    stage = b.bus("stage", config.stages)
     vector = b.bus("vector", config.vector_slices)
     scalar = [b.bus(f"scalar_of{lane}", config.scalar_slices) for lane in lanes]
     chosen = _Choice(
@@ -229,7 +241,6 @@ def _choose(b: Builder, c: Context, f: Fetched, p: _Progress, x: _Latched, more:
         adr,
         w["fault_out"],
         w["end"],
-        stage,
         vector,
         scalar,
     )
@@ -242,7 +253,6 @@ def _choose(b: Builder, c: Context, f: Fetched, p: _Progress, x: _Latched, more:
         for s in range(config.stages):
             b.add(chosen.val_v, conjunction(*idle, p.following[s], 1 - x.is_uniform[s]))
             b.add(chosen.val_u, conjunction(*idle, p.following[s], x.is_uniform[s]))
-            b.add(stage[s], conjunction(*idle, p.following[s]))
             b.add(vector[0], conjunction(*idle, p.following[s], 1 - x.is_uniform[s]))
             for lane in lanes:
                 b.add(scalar[lane][0], conjunction(*idle, p.following[s], x.is_uniform[s], f.first[lane]))
@@ -258,20 +268,12 @@ def _choose(b: Builder, c: Context, f: Fetched, p: _Progress, x: _Latched, more:
                 b.add(chosen.end, gate, -1)
     for kind in ("start", "warp"):
         b.add(chosen.end, conjunction(c.kind[kind]))
-    _choose_slices(b, c, f, p, x, more, chosen)
-    for kind in ("adr", "adr_v"):
-        b.add(stage[store], conjunction(c.kind[kind]))
+    _choose_slices(b, c, f, x, more, chosen)
     return chosen
 
 
-def _choose_slices(
-    b: Builder, c: Context, f: Fetched, p: _Progress, x: _Latched, more: Signal, chosen: _Choice
-) -> None:
+def _choose_slices(b: Builder, c: Context, f: Fetched, x: _Latched, more: Signal, chosen: _Choice) -> None:
     """Which slice of what: the next one of the value being spelled, or the first one of the word just addressed."""
-    store = c.config.store_stage
-    for s in range(c.config.stages):
-        b.add(chosen.stage[s], conjunction(more, c.is_val, p.current[s]))
-    b.add(chosen.stage[store], conjunction(more, 1 - c.is_val))
     b.add(chosen.vector[0], conjunction(c.kind["adr_v"]))
     for k in range(c.config.vector_slices - 1):
         b.add(chosen.vector[k + 1], conjunction(more, c.is_vector, c.slice[k]))
@@ -291,20 +293,25 @@ def _choose_slices(
 # Its code ---------------------------------------------------------------------------------------------------------
 
 
-def _outputs(b: Builder, c: Context, f: Fetched, stages: list[StageResult], n: Next, x: _Choice) -> None:
+def _outputs(
+    b: Builder, c: Context, f: Fetched, stages: list[StageResult], n: Next, p: _Progress, x: _Choice
+) -> None:
+    """The payload and the kind of the chosen token."""
     config = c.config
     vocabulary = Vocabulary(config)
     payload = b.bus("payload", vocabulary.payload_bits)
-    value = [b.bus(f"value{lane}", WORD_BITS) for lane in range(config.lanes)]
-    for s, result in enumerate(stages):
-        for lane, bits in enumerate(result.value):
-            b.memory(f"result{s}.{lane}", bits, c.exec, read=x.stage[s], out=value[lane])
-    for lane, bits in enumerate(value):
+    begun, spelled = (
+        _latched_values(b.with_scope("begun"), c, stages, p.begun),
+        _latched_values(b, c, stages, p.spelled),
+    )
+    for lane in range(config.lanes):
         for k, chosen in enumerate(x.vector):
+            bits = (spelled if k else begun)[lane]
             for r in range(config.lane_bits):
                 bit = bits[min(k * config.lane_bits + r, WORD_BITS - 1)]
                 b.add(payload[lane * config.lane_bits + r], conjunction(chosen, f.lane[lane]), bit)
         for k, chosen in enumerate(x.scalar[lane]):
+            bits = (spelled if k else begun)[lane]
             for i in range(config.payload):
                 b.add(payload[i], conjunction(chosen), bits[min(k * config.payload + i, WORD_BITS - 1)])
     addresses = [bit for bits in stages[config.store_stage].address for bit in bits]
@@ -319,6 +326,17 @@ def _outputs(b: Builder, c: Context, f: Fetched, stages: list[StageResult], n: N
     _kind_code(b, c, vocabulary, n, x)
     for i, wire in enumerate(payload):
         b.output(f"next.payload[{i}]", wire)
+
+
+def _latched_values(
+    b: Builder, c: Context, stages: list[StageResult], which: list[Signal]
+) -> list[list[Signal]]:
+    """The results that the exec token latched, of the stage that `which` selects: `[lane][bit]`."""
+    value = [b.bus(f"value{lane}", WORD_BITS) for lane in range(c.config.lanes)]
+    for s, result in enumerate(stages):
+        for lane, bits in enumerate(result.value):
+            b.memory(f"result{s}.{lane}", bits, c.exec, read=which[s], out=value[lane])
+    return value
 
 
 def _end_payload(b: Builder, c: Context, n: Next, x: _Choice, payload: list[Signal]) -> None:

@@ -31,12 +31,14 @@ class StageResult:
 
     Attributes:
         value: `[lane][bit]`; for a store the word to store.
+        early: `[lane][bit]`: the value without the product, which comes too late for the next stages.
         faults: how many running lanes touch memory out of range or not aligned.
         address: `[lane][bit]`, the word address of a load or store.
         enabled: 0/1 by lane: the lane runs a store whose guard holds (only of the store stage).
     """
 
     value: list[list[Signal]]
+    early: list[list[Signal]]
     faults: Signal
     address: list[list[Signal]]
     enabled: list[Signal]
@@ -49,9 +51,11 @@ def build_stage(
     f: Fetched,
     w: RegisterWrite,
     stage: int,
-    results: list[list[list[Signal]]],
+    before: list[StageResult],
 ) -> StageResult:
-    """The circuit of one stage."""
+    """The circuit of one stage, given the stages before it."""
+    latency = c.config.multiply_latency
+    results = [r.value if stage - s >= latency else r.early for s, r in enumerate(before)]
     b = b.with_scope(f"s{stage}")
     fields = f.instr[stage]
     o = decode_operation(b, c, stage, fields["op"])
@@ -66,15 +70,13 @@ def build_stage(
         data = operand(b, "d", fields["data"], sources, [Variant(c.exec)])
     out = [b.bus(f"r{lane}", WORD_BITS) for lane in range(c.config.lanes)]
     faults = b.wire("faults")
-    address, enabled = [], []
+    address, enabled, values = [], [], []
     for lane in range(c.config.lanes):
         lb = b.with_scope(f"lane{lane}")
         _logic(lb, o, x[lane], y[lane], g[lane], out[lane])
         run = shifter.Directions(o.any("shl"), o.any("shr"), o.any("sar"))
         shifter.shift(lb, x[lane], y[lane], run, out[lane])
-        if "mul" in o.op:
-            digits = multiplier.multiply(lb, "mul", x[lane], y[lane], o.op["mul"])
-            adders.finish(lb, digits, out[lane], ZERO, when=o.op["mul"])
+        values.append(_product(lb, o, x[lane], y[lane], out[lane]))
         digits = adders.add(lb, "sum", x[lane], y[lane], inverted, _ADDRESS_DIGIT)
         adders.finish(lb, digits, out[lane], inverted, when=o.any("add", "addx", "sub"))
         _compare(lb, o, x[lane], y[lane], digits, inverted, out[lane])
@@ -88,7 +90,19 @@ def build_stage(
             store = lb.wire("stores")
             lb.add(store, conjunction(o.any(*STORES), *on))
             enabled.append(store)
-    return StageResult(out, faults, address, enabled)
+    return StageResult(values, out, faults, address, enabled)
+
+
+def _product(
+    b: Builder, o: Operation, x: Sequence[Signal], y: Sequence[Signal], early: list[Signal]
+) -> list[Signal]:
+    """The result with the product added, on wires of its own: at most one of the two is not 0."""
+    if "mul" not in o.op:
+        return early
+    product = b.bus("product", WORD_BITS)
+    digits = multiplier.multiply(b, "mul", x, y, o.op["mul"])
+    adders.finish(b, digits, product, ZERO, when=o.op["mul"])
+    return [p + q for p, q in zip(early, product, strict=True)]
 
 
 def _logic(
