@@ -231,7 +231,7 @@ class _Reader:
             if match := _LINE[word].fullmatch(body):
                 getattr(self, f"_{word}")(match)
             else:
-                self._fault(f"a {word} line reads: {_EXPECTED[word]}")
+                self._fault(f"a line `{word}` reads: {_EXPECTED[word]}")
         elif word.isdigit() and word.isascii():
             self._instr(body)
         else:
@@ -290,8 +290,10 @@ class _Reader:
 
     def _instr(self, body: str) -> None:
         match = _INSTR.fullmatch(body)
-        if not match:
+        if not match or (match["a"] is None and match["op"] != "nop"):
             self._fault(f"an instruction reads: {_INSTR_EXPECTED}")
+            if self.blocks:
+                self.blocks[-1].instrs.append(Instr("nop"))
         elif (draft := self._draft()) is not None:
             if int(match["stage"]) != len(draft.instrs):
                 self._fault(f"stage {match['stage']} is out of order; the next one is {len(draft.instrs)}")

@@ -1,0 +1,232 @@
+"""Random machine programs that verify and end: one random block, or several with divergent branches and loops.
+
+`single_block_programs` and `multi_block_programs` give a `Case`: a program, a block size and arrays. `case.launch()`
+links it, `run_isa` runs it. Accesses are in range nearly always: one operand in twenty is wild, so that faults occur too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from qgc.ir.machine.config import MachineConfig
+from qgc.ir.machine.isa import OPS, Unit
+from qgc.ir.machine.program import ALWAYS, EXIT, Block, Branch, Guard, Instr, LiveOut, Param, Program
+from qgc.ir.machine.verify import verify
+from qgc.runtime.launch import Launch, link
+
+WORDS = st.one_of(
+    st.integers(0, 40),
+    st.integers(-40, -1).map(lambda v: v & 0xFFFFFFFF),
+    st.sampled_from([0x7FFFFFFF, 0x80000000, 0xFFFF, 0x10000, 0x55555555, 0xDEADBEEF, 2047, 2048, 3, 4]),
+    st.integers(0, 0xFFFFFFFF),
+)
+"""Words with the values where things go wrong."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A program and what to launch it with."""
+
+    program: Program
+    threads: int
+    args: tuple[NDArray[Any], ...]
+
+    def launch(self, include_program: bool = True) -> Launch:
+        """Link it with fresh copies of the arrays."""
+        args = [array.copy() for array in self.args]
+        return link(self.program, (1, 1, 1), (self.threads, 1, 1), args, include_program=include_program)
+
+    def __repr__(self) -> str:
+        from qgc.ir.machine.text import to_text
+
+        arrays = ", ".join(str(array.tolist()) for array in self.args)
+        return f"Case({self.threads} threads, {arrays})\n{to_text(self.program)}"
+
+
+class _Maker:
+    """Draws blocks for one machine. The last word array is the only one that is stored to."""
+
+    def __init__(self, draw: st.DrawFn, config: MachineConfig, threads: int, size: int) -> None:
+        self.draw = draw
+        self.config = config
+        self.threads = threads
+        self.size = size
+        self.consts: list[int | str] = ["param a", "param b"]
+        self.reserved: tuple[int, ...] = ()
+
+    def chance(self, one_in: int) -> bool:
+        """True once in so many."""
+        return self.draw(st.integers(1, one_in)) == one_in
+
+    def row(self, value: int | str) -> int:
+        """A row of the bank with this value, or row 0 when the bank is full."""
+        if value not in self.consts and len(self.consts) < self.config.consts:
+            self.consts.append(value)
+        return self.consts.index(value) if value in self.consts else 0
+
+    def registers(self) -> st.SearchStrategy[int]:
+        return st.integers(0, self.config.registers - 1)
+
+    def operand(self, ready: list[int], allow_const: bool = True) -> str:
+        """A source: a forward, a register, the thread index or the constant."""
+        kinds = ["register", "tid"] + ["const"] * allow_const + ["forward"] * 3 * bool(ready)
+        kind = self.draw(st.sampled_from(kinds))
+        if kind == "forward":
+            return f"f{self.draw(st.sampled_from(ready))}"
+        if kind == "register":
+            return f"r{self.draw(self.registers())}"
+        return "tid" if kind == "tid" else "k"
+
+    def guard(self, ready: list[int]) -> Guard:
+        """Often always, else a register or a forward."""
+        if self.draw(st.booleans()):
+            return ALWAYS
+        source = self.operand(ready, allow_const=False)
+        return ALWAYS if source == "tid" else Guard(source, self.draw(st.booleans()))
+
+    def ready(self, instrs: list[Instr], stage: int) -> list[int]:
+        """The stages that can be forwarded to `stage`."""
+        config = self.config
+        return [
+            i
+            for i, instr in enumerate(instrs)
+            if stage - i >= (config.multiply_latency if OPS[instr.op].unit is Unit.MULTIPLY else 1)
+        ]
+
+    def instr(self, instrs: list[Instr], masked: list[int]) -> Instr:
+        """The next operation of a block; `masked` are stages whose results are small indices."""
+        config, stage = self.config, len(instrs)
+        ready = self.ready(instrs, stage)
+        kinds = ["alu"] * 4 + ["load", "load", "mask"]
+        if stage in config.multiply_stages:
+            kinds += ["mul", "mul"]
+        if stage == config.store_stage:
+            kinds += ["store"] * 4
+        kind = self.draw(st.sampled_from(kinds))
+        if kind in ("load", "store"):
+            return self.access(kind, ready, [i for i in masked if i in ready])
+        if kind == "mask":
+            masked.append(stage)
+            return Instr("and", self.operand(ready, allow_const=False), "k", const=self.row(self.size - 1))
+        alu = [name for name, spec in OPS.items() if spec.unit is Unit.ALU and name != "nop"]
+        op = "mul" if kind == "mul" else self.draw(st.sampled_from(alu))
+        a, b = self.operand(ready), self.operand(ready)
+        const = self.row(self.draw(WORDS)) if "k" in (a, b) else None
+        return Instr(op, a, b, const=const, guard=self.guard(ready) if OPS[op].guarded else ALWAYS)
+
+    def access(self, kind: str, ready: list[int], masked: list[int]) -> Instr:
+        """A load or store, in range but for the wild ones."""
+        name = "ld" if kind == "load" else "st"
+        index = self.draw(st.sampled_from(["tid", "r0", *(f"f{i}" for i in masked)]))
+        array = self.draw(st.integers(0, 1)) if kind == "load" else 1
+        op, a, b, const = name + "x", index, "k", array
+        if index == "r0":
+            op, const = (
+                name,
+                self.row(f"param {'ab'[array]} + {4 * self.draw(st.integers(1, self.size - 1))}"),
+            )
+        if self.chance(20):
+            a = self.operand(ready, allow_const=False)
+        data = None
+        if kind == "store":
+            data = self.operand(ready, allow_const=False)
+        return Instr(op, a, b, data, const, self.guard(ready))
+
+    def block(self, branch: Branch, head: tuple[Instr, ...] = (), outs: tuple[LiveOut, ...] = ()) -> Block:
+        """A random block that begins with `head` and leaves `outs` behind."""
+        config = self.config
+        instrs, masked = list(head), list[int]()
+        count = self.draw(st.integers(max(1, len(head)), config.stages))
+        while len(instrs) < count:
+            instrs.append(self.instr(instrs, masked))
+        taken = {out.register for out in outs}
+        free = [r for r in range(1, config.registers) if r not in taken and r not in self.reserved]
+        chosen = (
+            self.draw(st.lists(st.sampled_from(free), max_size=config.stages - len(outs), unique=True))
+            if free
+            else []
+        )
+        live = [*outs, *(LiveOut(r, self.draw(st.integers(0, config.stages - 1))) for r in chosen)]
+        return Block(tuple(instrs), tuple(live), branch, serial=self.chance(6))
+
+
+def _setup(maker: _Maker) -> Block:
+    """A block that fills registers from the arrays, the thread index and the bank."""
+    instrs, outs = [], []
+    free = list(range(1, maker.config.registers))
+    for stage in range(min(maker.config.stages, len(free))):
+        kind = maker.draw(st.sampled_from(["a", "b", "tid", "const"]))
+        if kind in "ab":
+            instr = Instr("ldx", "tid", "k", const="ab".index(kind))
+        elif kind == "tid":
+            instr = Instr("add", "tid", "k", const=maker.row(maker.draw(WORDS)))
+        else:
+            instr = Instr("or", "k", "r0", const=maker.row(maker.draw(WORDS)))
+        instrs.append(instr)
+        outs.append(LiveOut(free.pop(maker.draw(st.integers(0, len(free) - 1))), stage))
+    return Block(tuple(instrs), tuple(outs), Branch(1))
+
+
+def _start(draw: st.DrawFn, config: MachineConfig) -> tuple[_Maker, int, tuple[NDArray[Any], ...]]:
+    """A maker, a thread count and two arrays of the same power-of-two size."""
+    size = max(2, min(16, config.words // 4))
+    threads = draw(st.integers(1, min(config.threads, size)))
+    arrays = tuple(
+        np.array(draw(st.lists(WORDS, min_size=size, max_size=size)), dtype=np.uint32) for _ in range(2)
+    )
+    return _Maker(draw, config, threads, size), threads, arrays
+
+
+def _finish(maker: _Maker, blocks: list[Block], threads: int, arrays: tuple[NDArray[Any], ...]) -> Case:
+    params = (Param("a", True), Param("b", True))
+    program = Program(maker.config, "random", params, tuple(maker.consts), tuple(blocks))
+    verify(program)
+    return Case(program, threads, arrays)
+
+
+@st.composite
+def single_block_programs(draw: st.DrawFn, config: MachineConfig) -> Case:
+    """A block that fills registers, then one random block."""
+    maker, threads, arrays = _start(draw, config)
+    blocks = [_setup(maker), maker.block(Branch(EXIT))]
+    return _finish(maker, blocks, threads, arrays)
+
+
+@st.composite
+def multi_block_programs(draw: st.DrawFn, config: MachineConfig) -> Case:
+    """Random blocks, forward branches on data, and perhaps one loop that every lane leaves after at most four rounds.
+
+    The loop counts in the highest register, which no other block writes; it starts as `tid & 3`.
+    """
+    maker, threads, arrays = _start(draw, config)
+    count = draw(st.integers(2, min(8, config.blocks)))
+    counter = config.registers - 1
+    latch = draw(st.integers(1, count - 1)) if config.stages >= 2 and draw(st.booleans()) else None
+    maker.reserved = (counter,)
+    first = Instr("and", "tid", "k", const=maker.row(3))
+    blocks = [maker.block(_forward(maker, 0, count, 1), (first,), (LiveOut(counter, 0),))]
+    header = draw(st.integers(1, latch)) if latch is not None else 0
+    for number in range(1, count):
+        if number != latch:
+            blocks.append(maker.block(_forward(maker, number, count, 1)))
+            continue
+        less = Instr("sub", f"r{counter}", "k", const=maker.row(1))
+        again = Instr("setge", "f0", "r0")
+        branch = Branch(header, number + 1 if number + 1 < count else EXIT, Guard("f1"))
+        blocks.append(maker.block(branch, (less, again), (LiveOut(counter, 0),)))
+    return _finish(maker, blocks, threads, arrays)
+
+
+def _forward(maker: _Maker, number: int, count: int, least: int) -> Branch:
+    """A branch to later blocks or to exit, on a register or a result of the block."""
+    later = [*range(number + least, count), EXIT]
+    taken, other = (maker.draw(st.sampled_from(later)) for _ in range(2))
+    if maker.draw(st.booleans()):
+        return Branch(later[0])
+    source = maker.draw(st.sampled_from([f"r{maker.draw(maker.registers())}", "f0"]))
+    return Branch(taken, other, Guard(source, maker.draw(st.booleans())))
