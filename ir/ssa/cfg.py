@@ -189,9 +189,21 @@ class Cfg:
 
 def reverse_postorder(entry: Block) -> list[Block]:
     """The blocks reachable from `entry`; without back edges every block stands after its predecessors."""
+    seen: dict[Block, list[Block]] = {}
+    work = [entry]
+    while work:
+        block = work.pop()
+        if block not in seen:
+            seen[block] = block.successors
+            work.extend(seen[block])
+    return reverse_postorder_of(entry, seen)
+
+
+def reverse_postorder_of(entry: Block, edges: Edges) -> list[Block]:
+    """The nodes reachable along `edges`, first successors first."""
     postorder: list[Block] = []
     seen = {entry}
-    stack = [(entry, iter(reversed(entry.successors)))]
+    stack = [(entry, iter(reversed(edges[entry])))]
     while stack:
         block, successors = stack[-1]
         fresh = next((s for s in successors if s not in seen), None)
@@ -200,7 +212,7 @@ def reverse_postorder(entry: Block) -> list[Block]:
             stack.pop()
         else:
             seen.add(fresh)
-            stack.append((fresh, iter(reversed(fresh.successors))))
+            stack.append((fresh, iter(reversed(edges[fresh]))))
     return postorder[::-1]
 
 

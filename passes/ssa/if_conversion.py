@@ -1,0 +1,141 @@
+"""If-conversion: short forks become straight code with guards and selects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from qgc.ir.ssa.cfg import Cfg
+from qgc.ir.ssa.divergence import Divergence
+from qgc.ir.ssa.edges import drop_unreachable
+from qgc.ir.ssa.function import Block, Builder, Function, Op, Value
+
+
+@dataclass(frozen=True, slots=True)
+class IfConversion:
+    """Run both sides of a fork that meet again at once, in one block.
+
+    Pure ops are run for all lanes; loads, stores and atomics get the condition, or its complement, as their guard;
+    phis of the meeting place become selects. A side that only some lanes take costs its ops either way, so a fork is
+    converted up to `limit` ops; a fork that all lanes of a group take together up to `uniform_limit`.
+    """
+
+    limit: int = 12
+    uniform_limit: int = 4
+    name: ClassVar[str] = "if-conversion"
+    requires: ClassVar[tuple[str, ...]] = ("ir-opt", "ir-pred")
+    produces: ClassVar[str | None] = None
+
+    def run(self, function: Function) -> bool:
+        """Convert inner forks first, until none is short enough."""
+        changed = False
+        while any(self._convert(function, block) for block in function.blocks):
+            drop_unreachable(function)
+            changed = True
+        return changed
+
+    def _convert(self, function: Function, block: Block) -> bool:
+        fork = _fork(function, block)
+        if fork is None:
+            return False
+        limit = self.uniform_limit if _is_uniform(function, block) else self.limit
+        if fork.cost > limit:
+            return False
+        fork.flatten()
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Fork:
+    """`head` branches to `sides` (None where it goes to `join` directly), which all go on to `join`."""
+
+    head: Block
+    sides: tuple[Block | None, Block | None]
+    join: Block
+
+    @property
+    def ends(self) -> tuple[Block, Block]:
+        """The blocks from which the join is reached, where the condition holds and where it does not."""
+        return (self.sides[0] or self.head, self.sides[1] or self.head)
+
+    @property
+    def cost(self) -> int:
+        """Ops that every lane would run: those of both sides, and a select for each phi."""
+        inside = sum(
+            len([op for op in side.body if not _is_free(op)]) for side in self.sides if side is not None
+        )
+        return inside + len(self.join.phis)
+
+    def flatten(self) -> None:
+        """Move everything into the head."""
+        branch = self.head.ops.pop()
+        condition = branch.operands[0]
+        b = Builder(self.head.ops, branch.span, condition.name)
+        for side, holds in zip(self.sides, (True, False), strict=True):
+            if side is not None:
+                self._move(side, condition if holds else None, condition, b)
+        self._select(condition, b)
+        b.span = branch.span
+        b.effect("br", blocks=[self.join])
+
+    def _move(self, side: Block, guard: Value | None, condition: Value, b: Builder) -> None:
+        for op in side.body:
+            if op.spec.guardable:
+                b.span, b.hint = op.span, condition.name
+                guard = guard if guard is not None else b.negate(condition)
+                op.guard = guard if op.guard is None else b.emit("and", op.guard, guard)
+            b.ops.append(op)
+
+    def _select(self, condition: Value, b: Builder) -> None:
+        true, false = self.ends
+        for phi in self.join.phis:
+            x = phi.operands[phi.blocks.index(true)]
+            y = phi.operands[phi.blocks.index(false)]
+            b.span, b.hint = phi.span, phi.result.name if phi.result is not None else ""
+            value = x if x is y else b.emit("select", condition, x, y)
+            kept = [
+                (block, v)
+                for block, v in zip(phi.blocks, phi.operands, strict=True)
+                if block not in (true, false, self.head)
+            ]
+            phi.blocks = [*(block for block, _ in kept), self.head]
+            phi.operands = [*(v for _, v in kept), value]
+
+
+def _is_free(op: Op) -> bool:
+    """Launch constants are operands of the machine's instructions, a predicate is a word already."""
+    return op.name in ("param", "sreg", "zext")
+
+
+def _fork(function: Function, block: Block) -> _Fork | None:
+    if block.terminator.name != "cbr":
+        return None
+    taken, other = block.terminator.blocks
+    if taken is other:
+        return None
+    predecessors = Cfg(function).predecessors
+    first, second = (_is_side(side, predecessors[side]) for side in (taken, other))
+    join = None
+    sides: tuple[Block | None, Block | None] = (None, None)
+    if first and second and taken.successors == other.successors:
+        sides, join = (taken, other), taken.successors[0]
+    elif first and taken.successors == [other]:
+        sides, join = (taken, None), other
+    elif second and other.successors == [taken]:
+        sides, join = (None, other), taken
+    return _Fork(block, sides, join) if join is not None and join is not block else None
+
+
+def _is_side(block: Block, predecessors: list[Block]) -> bool:
+    """Whether only one branch leads to the block, and all of it can be run under a guard."""
+    return (
+        len(predecessors) == 1
+        and block.terminator.name == "br"
+        and all(op.spec.pure or op.spec.guardable for op in block.body)
+        and not block.phis
+    )
+
+
+def _is_uniform(function: Function, block: Block) -> bool:
+    """Whether all lanes are known to take the same side."""
+    return not Cfg(function).irreducible_edges and Divergence(function).is_uniform_branch(block)
