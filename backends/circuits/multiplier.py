@@ -18,7 +18,7 @@ _WIDTH = 3
 def multiply(b: Builder, name: str, x: Sequence[Signal], y: Sequence[Signal], when: Signal) -> list[Digit]:
     """Layers 1 to 4 of `x * y mod 2 ** len(x)`, 0 unless `when`; finish with `adders.finish` and no carry in."""
     width = len(x)
-    columns = b.bus(f"{name}.count", width)
+    columns = b.bus(f"{name}.count", width, high=width)
     for i, bit in enumerate(x):
         for j in range(width - i):
             b.add(columns[i + j], conjunction(when, bit), y[j])
@@ -36,7 +36,7 @@ def multiply(b: Builder, name: str, x: Sequence[Signal], y: Sequence[Signal], wh
 
 def _recount(b: Builder, name: str, columns: Sequence[Signal]) -> list[Signal]:
     """Write each column's count (at most its number plus 1) in binary, into the columns that its bits belong to."""
-    out = b.bus(name, len(columns))
+    out = b.bus(name, len(columns), high=len(columns).bit_length())
     for c, count in enumerate(columns):
         places = range(min((c + 1).bit_length(), len(columns) - c))
         functions = [(out[c + e], lambda v, e=e: v >> e & 1) for e in places]
@@ -48,8 +48,9 @@ def _carry_save(b: Builder, name: str, counts: Sequence[Signal]) -> tuple[list[S
     """Group columns into digits: each digit wire is its own remainder plus the carry of the digit below."""
     width = len(counts)
     number = -(-width // _WIDTH)
-    digits = b.bus(name, number)
     radix = 1 << _WIDTH
+    highest = radix - 1 + (width.bit_length() * (radix - 1)) // radix
+    digits = b.bus(name, number, high=highest)
     most = [(width.bit_length())] * width  # a column receives one bit of each of at most this many counts
     for j in range(number):
         low = j * _WIDTH
@@ -61,4 +62,4 @@ def _carry_save(b: Builder, name: str, counts: Sequence[Signal]) -> tuple[list[S
         if j + 1 < number:
             functions.append((digits[j + 1], lambda v: v // radix))
         staircase(b, value, range(largest + 1), functions)  # type: ignore[arg-type]
-    return digits, radix - 1 + (width.bit_length() * (radix - 1)) // radix
+    return digits, highest

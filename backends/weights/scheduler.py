@@ -75,9 +75,7 @@ def _list_schedule(graph: Graph, tail: list[int], limit: tuple[int, int]) -> lis
     return times
 
 
-def _as_late_as_possible(
-    graph: Graph, forward: list[int], length: int, limit: tuple[int, int]
-) -> list[int]:
+def _as_late_as_possible(graph: Graph, forward: list[int], length: int, limit: tuple[int, int]) -> list[int]:
     """Move nodes late, last ones first, into layers that have room; never before their forward time.
 
     The forward schedule is feasible, so a node always finds room at its forward time at the latest: nodes that have not

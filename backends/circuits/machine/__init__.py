@@ -10,19 +10,21 @@ from qgc.backends.circuits.machine.operands import Sources, build_register_write
 from qgc.backends.circuits.machine.stage import StageResult, build_stage
 from qgc.backends.circuits.machine.values import build_values
 from qgc.ir.machine.config import MachineConfig
+from qgc.ir.machine.program import Program
 from qgc.ir.netlist.netlist import Builder, Netlist
 
 
-def interpreter_netlist(config: MachineConfig) -> Netlist:
+def interpreter_netlist(config: MachineConfig, bake: Program | None = None) -> Netlist:
     """The netlist whose outputs are the token that `ir.machine.interpreter.Machine.feed` would return.
 
     Inputs are the token's fields `kind.*` (one-hot) and `payload[*]`; outputs `next.kind[*]` (the kind's number in
-    binary) and `next.payload[*]`.
+    binary) and `next.payload[*]`. With `bake` the program and its integer constants are wired in: no rom tokens are
+    needed, and none have an effect.
     """
     b = Builder()
     c = build_context(b, config)
     v = build_values(b, c)
-    f = build_fetch(b, c, v)
+    f = build_fetch(b, c, v, bake)
     w = build_register_write(b, c, f)
     stages: list[StageResult] = []
     for stage in range(config.stages):

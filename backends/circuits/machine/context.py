@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from qgc.backends.circuits.gates import staircase
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.tokens import MORE_SLICES, ROM_SLOTS, Vocabulary, rom_word_bits
-from qgc.ir.netlist.netlist import Builder, Signal, total
+from qgc.ir.netlist.netlist import Builder, Head, Key, Signal, total
 
 FIRST_SLICES = ("val_v", "val_u", "mem_s", "mem_v")
 DATA_KINDS = (*FIRST_SLICES, "more", "rest")
@@ -116,9 +116,7 @@ def _count(b: Builder, name: str, reset: Signal, event: Signal, most: int) -> li
 
     One row holds `2**-n`: a reset writes 1, an event moves it half way to 0. Powers of two are exact in every dtype.
     """
-    from qgc.ir.netlist.netlist import Head, Key
-
-    value = b.wire(f"{name}.value")
+    value = b.wire(f"{name}.value", high=1 << most)
     head = Head(
         f"{b.scope}{name}", 1, (reset,), reset + event * 0.5, Key(), Key(), Signal(1), scale=1 << most
     )

@@ -51,7 +51,8 @@ def build_next(b: Builder, c: Context, f: Fetched, s: Sources, results: list[lis
     numbers = [weighted(bits) for bits in blocks]
     lanes, leaders = [], []
     for i, number in enumerate(numbers):
-        behind, beaten = b.wire(f"behind{i}"), b.wire(f"beaten{i}")
+        most = len(numbers) << (c.config.block_bits + 1)
+        behind, beaten = b.wire(f"behind{i}", high=most), b.wire(f"beaten{i}", high=most)
         for j, other in enumerate(numbers):
             if i != j:
                 b.add(behind, number - other)
@@ -101,7 +102,7 @@ def _groups(b: Builder, c: Context) -> tuple[Signal, list[Signal]]:
         b.add(last, conjunction(*matches(c.group, value), *matches(c.last_group, value)))
     following = []
     for i, bit in enumerate(c.group):
-        flip = b.wire(f"group_flip{i}")
+        flip = b.wire(f"group_flip{i}", low=-1)
         b.add(flip, conjunction(*c.group[:i]), 1 - 2 * bit)
         following.append(flip + bit)
     return last, following

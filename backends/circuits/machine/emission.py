@@ -84,7 +84,7 @@ def _uniform(b: Builder, f: Fetched, stage: StageResult) -> Signal:
     running = total(f.lane)
     agree = []
     for i in range(WORD_BITS):
-        ones, same = b.wire(f"ones{i}"), b.wire(f"same{i}")
+        ones, same = b.wire(f"ones{i}", high=len(f.lane)), b.wire(f"same{i}", high=2)
         for lane, bits in enumerate(stage.value):
             b.add(ones, conjunction(f.lane[lane], bits[i]))
         b.add(same, 1 - 2 * ones)
@@ -119,7 +119,7 @@ def _is_run(b: Builder, f: Fetched, store: StageResult) -> Signal:
 
     `gap` is positive when a running lane's address is not lane 0's plus its number, or the lane does not store.
     """
-    gap = b.wire("gap")
+    gap = b.wire("gap", high=len(f.lane) * (2 << len(store.address[0])))
     base = total(bit * (1 << i) for i, bit in enumerate(store.address[0]))
     for lane, bits in enumerate(store.address):
         b.add(gap, conjunction(f.lane[lane], 1 - store.enabled[lane]))

@@ -9,7 +9,8 @@ from qgc.backends.circuits.machine.context import Context
 from qgc.backends.circuits.machine.values import Values, enable
 from qgc.ir.machine.config import WORD_BITS
 from qgc.ir.machine.isa import OPCODES, OPS, Unit
-from qgc.ir.machine.rom import Layout, branch_layout, instr_layout, live_layout
+from qgc.ir.machine.program import Program
+from qgc.ir.machine.rom import Layout, branch_layout, encode_block, instr_layout, live_layout
 from qgc.ir.machine.tokens import rom_word_bits
 from qgc.ir.netlist.netlist import Builder, Key, Signal, total
 
@@ -37,13 +38,14 @@ class Fetched:
     has_store: Signal
 
 
-def build_fetch(b: Builder, c: Context, v: Values) -> Fetched:
-    """ROM and constant reads."""
+def build_fetch(b: Builder, c: Context, v: Values, bake: Program | None = None) -> Fetched:
+    """ROM and constant reads; with `bake` the ROM is a table of that program."""
     config = c.config
-    words = [_rom(b, c, v, slot) for slot in range(config.stages + 2)]
+    slots = range(config.stages + 2)
+    words = _baked_rom(b, c, bake) if bake else [_rom(b, c, v, slot) for slot in slots]
     instr = [_fields(instr_layout(config), w) for w in words[: config.stages]]
     live, branch = _fields(live_layout(config), words[-2]), _fields(branch_layout(config), words[-1])
-    const = [_const(b, c, v, s, fields["const"]) for s, fields in enumerate(instr)]
+    const = [_const(b, c, v, s, fields["const"], bake) for s, fields in enumerate(instr)]
     lane, first = _running(b.with_scope("lanes"), c, branch["serial"][0])
     has_store = total(
         all_of(b, f"is_{spec.name}", matches(instr[-1]["op"], OPCODES[spec.name]))
@@ -65,11 +67,35 @@ def _rom(b: Builder, c: Context, v: Values, slot: int) -> list[Signal]:
     )
 
 
-def _const(b: Builder, c: Context, v: Values, stage: int, index: list[Signal]) -> list[Signal]:
+def _baked_rom(b: Builder, c: Context, program: Program) -> list[list[Signal]]:
+    """The ROM as a table: one unit for each block adds that block's ones."""
+    width = rom_word_bits(c.config)
+    words = [b.bus(f"rom{slot}", width) for slot in range(c.config.stages + 2)]
+    for number, block in enumerate(program.blocks):
+        is_block = conjunction(*matches(c.block, number))
+        for wires, word in zip(words, encode_block(c.config, block), strict=True):
+            _add_ones(b, wires, word, is_block)
+    return words
+
+
+def _add_ones(b: Builder, wires: list[Signal], word: int, gate: Signal) -> None:
+    for i, wire in enumerate(wires):
+        if word >> i & 1:
+            b.add(wire, gate)
+
+
+def _const(
+    b: Builder, c: Context, v: Values, stage: int, index: list[Signal], bake: Program | None
+) -> list[Signal]:
+    """The stage's constant, from the bank; a baked program's integers are a table beside it."""
     write = enable(v.is_mem, c.to["const"])
     key = Key(tuple(c.target[: c.config.const_bits]))
     data = v.lane[0][:WORD_BITS]
-    return b.memory(f"s{stage}.const", data, write, key, Key(tuple(index)), c.config.consts)
+    wires = b.memory(f"s{stage}.const", data, write, key, Key(tuple(index)), c.config.consts)
+    for number, value in enumerate(bake.consts if bake else ()):
+        if isinstance(value, int):
+            _add_ones(b, wires, value, conjunction(*matches(index, number)))
+    return wires
 
 
 def _running(b: Builder, c: Context, serial: Signal) -> tuple[list[Signal], list[Signal]]:

@@ -69,7 +69,7 @@ def build_stage(
     if stage == c.config.store_stage:
         data = operand(b, "d", fields["data"], sources, [Variant(c.exec)])
     out = [b.bus(f"r{lane}", WORD_BITS) for lane in range(c.config.lanes)]
-    faults = b.wire("faults")
+    faults = b.wire("faults", high=c.config.lanes)
     address, enabled, values = [], [], []
     for lane in range(c.config.lanes):
         lb = b.with_scope(f"lane{lane}")
@@ -197,7 +197,7 @@ def _load(
     for m in range(c.config.lanes):
         b.memory(
             f"bank{m}",
-            v.bank[m],
+            v.lane[m],
             v.bank_write[m],
             Key(tuple(v.bank_row[m])),
             Key(tuple(address[bank_bits:])),

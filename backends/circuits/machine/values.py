@@ -21,10 +21,10 @@ class Values:
     """The value spelled so far, and where in memory it goes.
 
     Attributes:
-        lane: `[lane][bit]`, the word of each lane, sign-extended.
-        word: the scalar value at ROM width (its low 32 bits are `lane[0]` for scalar formats).
+        lane: `[lane][bit]`, the word of each lane, sign-extended. A vector for memory is rotated, so that `lane[m]`
+            holds what goes to bank m; everything else is as spelled.
+        word: the scalar value at ROM width.
         is_mem: the token is a slice of a value for memory, ROM or constants.
-        bank: `[bank][bit]`, the word that this token writes to each memory bank.
         bank_row: `[bank][bit]`, the row of the bank.
         bank_write: `[bank]`, 1 when this token writes the bank.
     """
@@ -32,27 +32,27 @@ class Values:
     lane: list[list[Signal]]
     word: list[Signal]
     is_mem: Signal
-    bank: list[list[Signal]]
     bank_row: list[list[Signal]]
     bank_write: list[Signal]
 
 
 def build_values(b: Builder, c: Context) -> Values:
-    """Slices to words (three layers), and memory addresses."""
+    """Slices to words (four layers), and memory addresses."""
     b = b.with_scope("value")
-    lane, word = _assemble(b, c)
+    spelled, word = _assemble(b, c)
     is_mem = all_of(b, "is_mem", [c.is_data, 1 - c.is_val])
     bank_bits = bits_for(c.config.lanes)
-    bank = [b.bus(f"bank{m}", WORD_BITS) for m in range(c.config.lanes)]
+    lane = [b.bus(f"lane{m}", WORD_BITS) for m in range(c.config.lanes)]
     bank_row, bank_write = [], []
     row = c.target[bank_bits : c.config.address_bits]
     start = c.target[:bank_bits]
+    turn = [all_of(b, f"turn{i}", [c.to["adr_v"], 1 - c.is_val, bit]) for i, bit in enumerate(start)]
     inc = _increment(b, "row_inc", row)
     is_last_row = all_of(b, "is_last_row", row)
-    for m, data in enumerate(bank):
+    for m, data in enumerate(lane):
         for value in range(c.config.lanes):
             for i, wire in enumerate(data):
-                b.add(wire, conjunction(*matches(start, value)), lane[(m - value) % c.config.lanes][i])
+                b.add(wire, conjunction(*matches(turn, value)), spelled[(m - value) % c.config.lanes][i])
         wraps = b.wire(f"wraps{m}")
         for value in range(m + 1, c.config.lanes):
             b.add(wraps, conjunction(c.to["adr_v"], *matches(start, value)))
@@ -62,7 +62,7 @@ def build_values(b: Builder, c: Context) -> Values:
             b.add(out, conjunction(wraps), next_row)
         bank_row.append(bits)
         bank_write.append(_bank_write(b, c, m, start, is_last_row))
-    return Values(lane, word, is_mem, bank, bank_row, bank_write)
+    return Values(lane, word, is_mem, bank_row, bank_write)
 
 
 def _bank_write(b: Builder, c: Context, m: int, start: list[Signal], is_last_row: Signal) -> Signal:
@@ -83,7 +83,7 @@ def _increment(b: Builder, name: str, bits: list[Signal]) -> list[Signal]:
     """`bits + 1`, modulo their width, in one layer."""
     out = []
     for i, bit in enumerate(bits):
-        flip = b.wire(f"{name}[{i}]")
+        flip = b.wire(f"{name}[{i}]", low=-1)
         b.add(flip, conjunction(*bits[:i]), 1 - 2 * bit)
         out.append(flip + bit)
     return out
@@ -95,7 +95,7 @@ def _assemble(b: Builder, c: Context) -> tuple[list[list[Signal]], list[Signal]]
     slices = [b.memory(f"slice{k}", payload, c.slice[k]) for k in range(slice_count(config))]
     reached = [total(c.slice[k:]) for k in range(len(c.slice))]
     extra = max(0, rom_word_bits(config) - WORD_BITS)
-    lane = [b.bus(f"lane{i}", WORD_BITS) for i in range(config.lanes)]
+    lane = [b.bus(f"spelled{i}", WORD_BITS) for i in range(config.lanes)]
     wide = b.bus("wide", extra)
     for number, wires in enumerate(lane):
         for i, wire in enumerate(wires):

@@ -1,0 +1,49 @@
+"""Where the machine's memory is in a checkpoint, and how it is read back from a recurrent state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qgc.backends.weights.deltanet import bit_dim
+from qgc.ir.layout.layout import Layout
+from qgc.ir.layout.weights import STATE_LEVEL
+from qgc.ir.machine.config import WORD_BITS, MachineConfig
+from qgc.ir.netlist.netlist import Netlist
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """One bank of global memory: the words whose address is `number` modulo the number of banks."""
+
+    number: int
+    layer: int
+    head: int
+
+
+def memory_banks(machine: MachineConfig, netlist: Netlist, layout: Layout) -> list[Bank]:
+    """The heads of stage 0, lane 0, which hold a copy of all of memory like every other lane's."""
+    names = {head.name: number for number, head in enumerate(netlist.heads)}
+    return [
+        Bank(m, layout.schedule.head_layer[h], layout.head_slot[h])
+        for m, h in ((m, names[f"s0.lane0.bank{m}"]) for m in range(machine.lanes))
+    ]
+
+
+def read_memory(cache: Any, manifest: dict[str, Any]) -> list[int]:
+    """The words of global memory, unsigned, as they stand in the recurrent state of a transformers cache.
+
+    `manifest` is the content of the checkpoint's `qgc.json`. A word that was never written is 0.
+    """
+    banks = manifest["memory"]
+    words = [0] * int(manifest["machine"]["words"])
+    for bank in banks:
+        state = cache.get_recurrent_state(bank["layer"], state_idx=0)[0, bank["head"]].float().numpy()
+        for row in range(len(words) // len(banks)):
+            bits = state[row, [bit_dim(i) for i in range(WORD_BITS)]] > STATE_LEVEL / 2
+            words[row * len(banks) + bank["number"]] = int(
+                np.sum(bits * 2 ** np.arange(WORD_BITS, dtype=np.uint64))
+            )
+    return words

@@ -1,0 +1,40 @@
+"""The machine side of the pipeline in order: netlist, schedule, layout, weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from qgc.backends.circuits.machine import interpreter_netlist
+from qgc.backends.weights.allocate import allocate
+from qgc.backends.weights.lower import Lowering, lower_layer
+from qgc.backends.weights.scheduler import schedule
+from qgc.ir.layout.layout import Layout
+from qgc.ir.layout.shape import ModelShape
+from qgc.ir.layout.weights import LayerWeights
+from qgc.ir.machine.config import MachineConfig
+from qgc.ir.machine.program import Program
+from qgc.ir.netlist.netlist import Netlist
+from qgc.passes.netlist.dead_wires import DeadWires
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A machine laid out in a model shape."""
+
+    machine: MachineConfig
+    netlist: Netlist
+    layout: Layout
+
+    def layers(self) -> Iterator[LayerWeights]:
+        """The weights of every compiled layer, one at a time."""
+        lowering = Lowering(self.netlist, self.layout)
+        for layer in range(self.layout.schedule.layers):
+            yield lower_layer(lowering, layer)
+
+
+def plan(machine: MachineConfig, shape: ModelShape, bake: Program | None = None) -> Plan:
+    """Lay a machine out; with `bake`, one whose program is part of it."""
+    netlist = interpreter_netlist(machine, bake)
+    DeadWires().run(netlist)
+    return Plan(machine, netlist, allocate(netlist, shape, schedule(netlist, shape)))

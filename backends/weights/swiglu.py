@@ -1,0 +1,90 @@
+"""Units to SwiGLU neurons: `silu(gate) * up`, with the gate so large that silu is relu.
+
+A netlist gate is an integer and the neuron's is GATE times it. silu(32) is 32 in float32 and bfloat16, and silu(-32)
+is 4e-13 in size: a gate is exactly open or shut. The unit's value times GATE leaves the neuron, and down_proj divides.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from qgc.ir.layout.layout import Clear
+from qgc.ir.layout.weights import CONSTANT, Entries, LayerWeights
+from qgc.ir.netlist.netlist import ONE, FromUnit, Netlist, Number, Signal, Unit
+
+if TYPE_CHECKING:
+    from qgc.backends.weights.lower import Lowering
+
+GATE = 32.0
+CODE_LEVEL = 1024.0
+"""The next token's code is written over the token's own, which has level 1, so much larger that it decides alone."""
+
+Targets = dict[int, list[tuple[int, Number]]]
+
+
+def targets(netlist: Netlist) -> Targets:
+    """For each unit the wires that it adds to, with coefficients."""
+    out: Targets = defaultdict(list)
+    for wire, info in enumerate(netlist.wires):
+        for term in info.terms:
+            if isinstance(term, FromUnit):
+                out[term.unit].append((wire, term.coefficient))
+    return out
+
+
+def lower_units(lowering: Lowering, layer: int, units: list[int], to: Targets) -> LayerWeights:
+    """The MLP of one layer: its units, then its clears, and in the last layer the output stage."""
+    mlp = _Mlp(lowering)
+    for number in units:
+        merged: dict[int, float] = defaultdict(float)
+        for wire, coefficient in to[number]:
+            coordinate, factor = lowering.target(wire)
+            merged[coordinate] += factor * coefficient
+        mlp.neuron(lowering.netlist.units[number], merged)
+    for clear in lowering.layout.clears:
+        if clear.layer == layer:
+            _clear(mlp, lowering, clear)
+    if layer == lowering.layout.schedule.layers - 1:
+        finish = {c: -CONSTANT for c in lowering.layout.constants}
+        finish |= {c: -CODE_LEVEL for c in lowering.layout.code.values()}
+        mlp.neuron(Unit(ONE, ONE), finish)
+    return mlp.weights
+
+
+class _Mlp:
+    def __init__(self, lowering: Lowering) -> None:
+        self._lowering = lowering
+        self._count = 0
+        self._gate, self._up, self._down = Entries(), Entries(), Entries()
+
+    def neuron(self, unit: Unit, to: dict[int, float]) -> None:
+        """Append one neuron that adds `unit * coefficient` to coordinates."""
+        for column, value in self._lowering.row(unit.gate, GATE):
+            self._gate.add(self._count, column, value)
+        for column, value in self._lowering.row(unit.up):
+            self._up.add(self._count, column, value)
+        for coordinate, coefficient in to.items():
+            self._down.add(coordinate, self._count, coefficient / GATE)
+        self._count += 1
+
+    @property
+    def weights(self) -> LayerWeights:
+        return {
+            "mlp.gate_proj.weight": self._gate,
+            "mlp.up_proj.weight": self._up,
+            "mlp.down_proj.weight": self._down,
+        }
+
+
+def _clear(mlp: _Mlp, lowering: Lowering, clear: Clear) -> None:
+    """Subtract a wire from its coordinate: relu(2 v) / 2 is v for v >= 0; a bit is tested, so that noise stays out."""
+    info = lowering.netlist.wires[clear.wire]
+    coordinate = lowering.layout.coordinate[clear.wire]
+    value = Signal(0, ((clear.wire, 1),))  # type: ignore[arg-type]
+    if (info.low, info.high) == (0, 1):
+        mlp.neuron(Unit(2 * value - 1, ONE), {coordinate: -1.0})
+        return
+    mlp.neuron(Unit(2 * value, ONE), {coordinate: -0.5})
+    if info.low < 0:
+        mlp.neuron(Unit(-2 * value, ONE), {coordinate: 0.5})
