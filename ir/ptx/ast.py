@@ -188,22 +188,14 @@ class RegDecl:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """A string initialiser of a byte array: one byte for each character, and a zero."""
-
-    value: str
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class InitList:
-    """`{1, 2, {3}}`: a list that is shorter than the array leaves the rest zero."""
+    """`{1, 2, {3}}`: inner braces only group; what is missing at the end is zero."""
 
     items: tuple[Init, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-Init: TypeAlias = Imm | Symbol | Text | InitList
+Init: TypeAlias = Imm | Symbol | InitList
 
 
 @dataclass(frozen=True, slots=True)

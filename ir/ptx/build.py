@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast as python_ast
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -40,7 +39,6 @@ from qgc.ir.ptx.ast import (
     Special,
     Symbol,
     Targets,
-    Text,
     Variable,
     Vector,
 )
@@ -180,12 +178,6 @@ class _Builder(Transformer_NonRecursive[Token, Module]):
 
     def init_list(self, meta: Meta, children: _Children) -> InitList:
         return InitList(tuple(children), self._at(meta))
-
-    def text(self, meta: Meta, children: _Children) -> Text:
-        try:
-            return Text(str(python_ast.literal_eval(children[0])), self._at(meta))
-        except (SyntaxError, ValueError) as err:
-            raise fail("ptx-syntax", f"the string {children[0]} has a bad escape", self._at(meta)) from err
 
     def regdecl(self, meta: Meta, children: _Children) -> RegDecl:
         names = [c for c in children if isinstance(c, RegName)]

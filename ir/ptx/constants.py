@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from qgc.ir.ptx.ast import ImmKind
+from qgc.ir.ptx.ast import Imm, ImmKind
 
 _WARP_SIZE = 32
 _BITS = 64
@@ -160,3 +162,27 @@ def _wrap(value: int, unsigned: bool) -> Constant:
     if not unsigned and value >> (_BITS - 1):
         value -= 1 << _BITS
     return Constant(value, unsigned)
+
+
+def literal_bits(imm: Imm, type_name: str) -> int:
+    """Return the bits of a literal in a float type, or the integer itself: its low bits count (PTX ISA 4.5).
+
+    A literal of the other float width is converted: 0d3FF0000000000000 in an .f32 instruction is 0f3F800000.
+    """
+    if imm.kind is ImmKind.F64 and type_name in ("f32", "b32"):
+        return int(_reinterpret(">f", _rounded(_reinterpret(">Q", imm.value, ">d")), ">I"))
+    if imm.kind is ImmKind.F32 and type_name in ("f64", "b64"):
+        return int(_reinterpret(">d", _reinterpret(">I", imm.value, ">f"), ">Q"))
+    return imm.value
+
+
+def _reinterpret(source: str, value: float, target: str) -> Any:
+    return struct.unpack(target, struct.pack(source, value))[0]
+
+
+def _rounded(value: float) -> float:
+    """Round to f32; what is too large becomes infinite."""
+    try:
+        return float(_reinterpret(">f", value, ">f"))
+    except OverflowError:
+        return math.copysign(math.inf, value)

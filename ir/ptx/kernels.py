@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -105,3 +106,25 @@ def find_kernel(module: Module, name: str | None = None) -> Function:
 def _describe(kernel: Function) -> str:
     source = source_name(kernel.name)
     return kernel.name if source == kernel.name else f"{source} ({kernel.name})"
+
+
+def pack_params(kernel: Function, values: Sequence[int | bytes]) -> bytes:
+    """Make the parameter buffer of a launch: integers and addresses in little-endian bytes, structs as they are.
+
+    Raises:
+        QgcError: `launch-params` for a wrong number of values, or bytes of the wrong length.
+    """
+    layouts = ptx_params(kernel)
+    if len(layouts) != len(values):
+        raise fail(
+            "launch-params", f"{kernel.name} takes {len(layouts)} arguments, got {len(values)}", kernel.span
+        )
+    buffer = bytearray(max((p.offset + p.size for p in layouts), default=0))
+    for layout, value in zip(layouts, values, strict=True):
+        if isinstance(value, int):
+            value = (value % 2 ** (8 * layout.size)).to_bytes(layout.size, "little")
+        if len(value) != layout.size:
+            message = f"{layout.name} has {layout.size} bytes, got {len(value)}"
+            raise fail("launch-params", message, kernel.span)
+        buffer[layout.offset : layout.offset + layout.size] = value
+    return bytes(buffer)

@@ -355,6 +355,13 @@ _CHAPTERS: dict[str, tuple[_Row, ...]] = {
         ),
         ("barrier.sync", "", "a:u32 b:u32?", "wait at barrier a, as bar.sync", "CTA ALIGNED"),
         (
+            "bar.arrive",
+            "",
+            "a:u32 b:u32",
+            "count as arrived at barrier a, which waits for b threads, and go on",
+            "CTA",
+        ),
+        (
             "bar.red.popc",
             "u32",
             "=d:t a:u32 !c:pred",
@@ -545,7 +552,7 @@ _BY_OPCODE: dict[str, tuple[OpSpec, ...]] = {
 }
 
 
-_INTEGERS = "the instructions that are: qgc.ir.ptx.ops"
+_INTEGERS = "the supported instructions are the rows of qgc/ir/ptx/ops.py"
 
 
 @dataclass(frozen=True, slots=True)

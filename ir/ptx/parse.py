@@ -59,7 +59,6 @@ _WORDS = {
     "SEMICOLON": "';'",
     "SINK": "'_'",
     "SPACE": "a state space",
-    "STRING": "a string",
     "TARGET": ".target",
     "TARGETS": "a list of targets",
     "TILDE": "a number",

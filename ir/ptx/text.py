@@ -34,7 +34,6 @@ from qgc.ir.ptx.ast import (
     Statement,
     Symbol,
     Targets,
-    Text,
     Variable,
     Vector,
 )
@@ -129,14 +128,7 @@ def _shape(align: int | None, vector: int, type_name: str) -> Iterator[str]:
 def _init(init: Init) -> str:
     if isinstance(init, InitList):
         return "{" + ", ".join(map(_init, init.items)) + "}"
-    if isinstance(init, Text):
-        return _quote(init.value)
     return operand_text(init)
-
-
-def _quote(text: str) -> str:
-    body = "".join(c if " " <= c <= "~" and c not in '"\\' else f"\\x{ord(c):02x}" for c in text)
-    return f'"{body}"'
 
 
 def _variable(variable: Variable) -> str:
