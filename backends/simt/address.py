@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from qgc.ir.machine.symbols import ParamSymbol
+from qgc.ir.machine.symbols import LAUNCH_CONSTANTS, ParamSymbol
 from qgc.ir.ssa.function import Const, Value, is_const
 
 _DEPTH = 6
@@ -34,13 +34,22 @@ class Address:
 
     @property
     def fits(self) -> bool:
-        """Whether two operands can hold it."""
-        return len(self.scaled) <= 1 and self.terms <= 2
+        """Whether two operands can hold it, at most one of them a row of the constant bank."""
+        rows = sum(is_row(value) for value in (*self.values, *self.scaled)) + (self.row is not None)
+        return len(self.scaled) <= 1 and self.terms <= 2 and rows <= 1
 
     @property
     def terms(self) -> int:
         """How many operands it takes."""
         return len(self.values) + len(self.scaled) + (self.row is not None)
+
+
+def is_row(value: Value) -> bool:
+    """Whether a value is a parameter or a launch constant: a row of the constant bank."""
+    op = value.op
+    if op is None:
+        return False
+    return op.name == "param" or (op.name == "sreg" and op.attr("sreg") in LAUNCH_CONSTANTS)
 
 
 def quarter(value: Value) -> Value | None:

@@ -115,14 +115,14 @@ def _drop_copy(code: Code, classes: Classes, unit: Unit, phi: Phi) -> None:
     trial = Classes()
     trial.parent = dict(classes.parent)
     trial.union(phi.result, source)
-    if _is_free(code, trial, trial(source)):
+    if is_free(code, trial, trial(source)):
         classes.parent = trial.parent
     else:
         unit.nodes.insert(index, node)
         phi.args[unit] = copy
 
 
-def _is_free(code: Code, classes: Classes, one: Reg) -> bool:
+def is_free(code: Code, classes: Classes, one: Reg) -> bool:
     """Whether the members of a class can share a register."""
     live = liveness(code)
     return all(_fits_unit(unit, classes, one, live) for unit in code.units)

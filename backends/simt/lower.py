@@ -6,6 +6,7 @@ from qgc.backends.simt.allocate import allocate
 from qgc.backends.simt.coalesce import coalesce
 from qgc.backends.simt.emit import emit
 from qgc.backends.simt.form import form
+from qgc.backends.simt.hoist import hoist_copies
 from qgc.backends.simt.select import select
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.program import Program
@@ -23,6 +24,7 @@ def lower(function: Function, config: MachineConfig) -> Program:
     """
     code = select(function, config)
     classes = coalesce(code)
+    hoist_copies(code, classes)
     drafts = form(code, classes, config)
     program = thread_jumps(emit(code, drafts, classes, allocate(drafts, classes, config), config))
     verify(program)

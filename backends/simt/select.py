@@ -15,7 +15,7 @@ from qgc.backends.simt.estimate import expected_tokens
 from qgc.diagnostics import Diagnostic, QgcError
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.program import Param
-from qgc.ir.machine.symbols import LAUNCH_CONSTANTS, RECIPROCALS
+from qgc.ir.machine.symbols import LAUNCH_CONSTANTS, PRODUCTS, RECIPROCALS
 from qgc.ir.ssa.function import Block, Const, Function, Op, Value, is_const
 from qgc.ir.ssa.types import I1
 
@@ -38,8 +38,23 @@ _SAME = {
 }
 """SSA operations that are one machine operation on the same operands."""
 
-_SWAPPED = {"icmp.gt.s": "setlt", "icmp.le.s": "setge", "icmp.gt.u": "setltu", "icmp.le.u": "setgeu"}
-"""Comparisons that are one machine operation on exchanged operands."""
+_SWAPPED = {
+    "icmp.gt.s": "icmp.lt.s",
+    "icmp.le.s": "icmp.ge.s",
+    "icmp.gt.u": "icmp.lt.u",
+    "icmp.le.u": "icmp.ge.u",
+}
+"""Comparisons that are another one on exchanged operands."""
+
+_ZERO_TESTS = {
+    ("icmp.lt.s", None, 1): ("setge", True),
+    ("icmp.ge.s", None, 1): ("setlt", True),
+    ("icmp.lt.u", None, 1): ("seteq", False),
+    ("icmp.ge.u", None, 1): ("setne", False),
+    ("icmp.lt.s", -1, None): ("setge", False),
+    ("icmp.ge.s", -1, None): ("setlt", False),
+}
+"""Comparisons with 1 or -1 that compare with zero, which takes no constant: the operation, and whether 0 comes first."""
 
 _COMBINE = {"add": "add", "and": "and", "or": "or", "xor": "xor"}
 """Atomics whose new value is one operation on the old value and the operand."""
@@ -165,12 +180,17 @@ class _Selector:
         self.unit.nodes.append(node)
 
     def condition(self, value: Value) -> Condition | bool:
-        """A predicate as a condition, or as a truth when it is constant; negations are looked through."""
+        """A predicate as a condition, or as a truth when it is constant.
+
+        Negations are looked through, and a test of the lowest bit is that bit.
+        """
         negated = False
         while value.op is not None and value.op.name == "xor" and is_const(value.op.operands[1], 1):
             value, negated = value.op.operands[0], not negated
         if isinstance(value, Const):
             return bool(value.value) != negated
+        if (bit := _lowest_bit(value)) is not None and isinstance(reg := self.operand(bit[0]), Reg):
+            return Condition(reg, bit[1] != negated)
         operand = self.operand(value)
         return Condition(operand, negated) if isinstance(operand, Reg) else False
 
@@ -186,6 +206,7 @@ class _Selector:
             return
         handlers: dict[str, Callable[[Op], None]] = {
             "add": self.add,
+            "mul": self.multiply,
             "xor": self.xor,
             "select": self.choose,
             "zext": self.extend,
@@ -209,13 +230,28 @@ class _Selector:
 
     def simple(self, op: Op) -> None:
         """One operation on two operands."""
-        a, b = (self.operand(value) for value in op.operands)
-        if op.name in _SWAPPED:
-            self.emit(op, _SWAPPED[op.name], b, a, self.reg(op.result))
+        name, (left, right) = op.name, op.operands
+        if name in _SWAPPED:
+            name, left, right = _SWAPPED[name], right, left
+        a, b = self.operand(left), self.operand(right)
+        if (zero := _ZERO_TESTS.get((name, _small(left), _small(right)))) is not None:
+            operation, is_zero_first = zero
+            x = a if _small(left) is None else b
+            a, b = (ZERO, x) if is_zero_first else (x, ZERO)
+            self.emit(op, operation, a, b, self.reg(op.result))
             return
-        if op.name == "mul" and not self.config.multiply_stages:
+        self.emit(op, _SAME[name], a, b, self.reg(op.result))
+
+    def multiply(self, op: Op) -> None:
+        """A product; that of a block's index and size is a launch constant."""
+        factors = [operand.value for value in op.operands if isinstance(operand := self.operand(value), Row)]
+        product = next((p for p in PRODUCTS if sorted(map(str, factors)) == sorted(p.split("*"))), None)
+        if product is not None and op.result is not None:
+            self.values[op.result] = Row(product)
+            return
+        if not self.config.multiply_stages:
             self.fault("simt-multiply", f"machine {self.config.name} has no multiplier", op)
-        self.emit(op, _SAME[op.name], a, b, self.reg(op.result))
+        self.simple(op)
 
     def add(self, op: Op) -> None:
         """`4 * x + y` in one operation where an operand is a multiple of four."""
@@ -406,6 +442,26 @@ class _Selector:
             else:
                 self.unit.condition = condition
         self.unit.targets = targets or [None]
+
+
+def _small(value: Value) -> int | None:
+    """1 or -1 when the value is that constant."""
+    return next((number for number in (1, -1) if is_const(value, number)), None)
+
+
+def _lowest_bit(value: Value) -> tuple[Value, bool] | None:
+    """x and whether it is inverted, when a predicate is bit 0 of x."""
+    op = value.op
+    if op is None or op.name not in ("icmp.eq", "icmp.ne") or op.operands[0].op is None:
+        return None
+    masked, bit = op.operands[0].op, op.operands[1]
+    if (
+        masked.name != "and"
+        or not is_const(masked.operands[1], 1)
+        or not (is_const(bit, 0) or is_const(bit, 1))
+    ):
+        return None
+    return masked.operands[0], (op.name == "icmp.eq") == is_const(bit, 0)
 
 
 def _params(function: Function) -> tuple[Param, ...]:

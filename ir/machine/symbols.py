@@ -13,6 +13,11 @@ LAUNCH_CONSTANTS: tuple[str, ...] = tuple(
 )
 """Block shape, grid shape and block index, as in PTX (special registers `%ntid`, `%nctaid`, `%ctaid`)."""
 
+PRODUCTS: tuple[str, ...] = tuple(
+    f"{name}.{axis}*ntid.{axis}" for name in ("ctaid", "nctaid") for axis in "xyz"
+)
+"""The index of a block's first thread in the grid, and the threads of the grid, along one axis."""
+
 RECIPROCALS: dict[str, str] = {"x": "recip ntid.x", "xy": "recip ntid.x*ntid.y"}
 """2^16 divided by a block's row or plane size, rounded up: `tid * recip >> 16` is the quotient for `tid` below 2^8.
 
@@ -20,7 +25,7 @@ Exact because recip * size exceeds 2^16 by less than size, so the error of tid *
 as tid * size < 2^16.
 """
 
-SYMBOLS: tuple[str, ...] = (*LAUNCH_CONSTANTS, *RECIPROCALS.values())
+SYMBOLS: tuple[str, ...] = (*LAUNCH_CONSTANTS, *PRODUCTS, *RECIPROCALS.values())
 """All symbols that are no parameter."""
 
 NAME = re.compile(r"[A-Za-z_$%.][\w$.]*", re.ASCII)

@@ -22,7 +22,7 @@ from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.isa import MASK
 from qgc.ir.machine.program import Param, Program
 from qgc.ir.machine.rom import encode_block
-from qgc.ir.machine.symbols import RECIPROCALS, param_symbol
+from qgc.ir.machine.symbols import PRODUCTS, RECIPROCALS, param_symbol
 from qgc.ir.machine.tokens import ROM_SLOTS, Token, rom_word_bits, scalar_tokens
 from qgc.runtime.memory_image import DTYPES, MemoryImage, memory_tokens, place_arrays
 
@@ -212,6 +212,7 @@ def _bank(
     values: dict[str, int] = {}
     for name, dims in (("ntid", geometry.block), ("nctaid", geometry.grid), ("ctaid", ctaid)):
         values |= {f"{name}.{axis}": size for axis, size in zip("xyz", dims, strict=True)}
+    values |= {product: values[a] * values[b] for product in PRODUCTS for a, b in [product.split("*")]}
     row, plane = geometry.block[0], geometry.block[0] * geometry.block[1]
     values |= {RECIPROCALS["x"]: -(-(1 << 16) // row), RECIPROCALS["xy"]: -(-(1 << 16) // plane)}
     params = {
