@@ -54,11 +54,11 @@ class Op:
     """
 
     spec: OpSpec
-    operands: list[Value] = field(default_factory=list)
+    operands: list[Value] = field(default_factory=list, repr=False)
     attrs: tuple[Attr, ...] = ()
-    result: Value | None = None
-    blocks: list[Block] = field(default_factory=list)
-    guard: Value | None = None
+    result: Value | None = field(default=None, repr=False)
+    blocks: list[Block] = field(default_factory=list, repr=False)
+    guard: Value | None = field(default=None, repr=False)
     span: Span | None = field(default=None, repr=False)
 
     @property
@@ -90,7 +90,7 @@ class Block:
     """A straight line of ops: phis first, one terminator last."""
 
     name: str = ""
-    ops: list[Op] = field(default_factory=list)
+    ops: list[Op] = field(default_factory=list, repr=False)
 
     @property
     def phis(self) -> list[Op]:
@@ -143,7 +143,7 @@ class Function:
     source: str
     params: tuple[Param, ...] = ()
     symbols: tuple[Symbol, ...] = ()
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list, repr=False)
 
     @property
     def entry(self) -> Block:

@@ -177,7 +177,8 @@ def _extract_signed(bits: int, a: int, position: int, length: int) -> int:
     return field - (sign << min(length, bits - position if position < bits else 0))
 
 
-def _insert(bits: int, a: int, base: int, position: int, length: int) -> int:
+def insert(bits: int, a: int, base: int, position: int, length: int) -> int:
+    """`base` with bits [position, position + length) replaced by the low bits of `a`."""
     position, length = _field(bits, position, length)
     if position >= bits:
         return base
@@ -267,7 +268,7 @@ _BITS = (
     OpSpec("bfe.u", "bits [pos, pos + len) of a, zero extended", (WORD, I32, I32), WORD, _extract),
     OpSpec("bfe.s", "bits [pos, pos + len) of a, sign extended", (WORD, I32, I32), WORD, _extract_signed),
     OpSpec(
-        "bfi", "b with bits [pos, pos + len) replaced by a's low bits", (WORD, WORD, I32, I32), WORD, _insert
+        "bfi", "b with bits [pos, pos + len) replaced by a's low bits", (WORD, WORD, I32, I32), WORD, insert
     ),
 )
 

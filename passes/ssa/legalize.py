@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from qgc.diagnostics import Diagnostic, QgcError
 from qgc.ir.ssa.function import Builder, Const, Function, Op, Value, const
+from qgc.ir.ssa.ops import insert
 from qgc.ir.ssa.rewrite import rewrite
 from qgc.ir.ssa.types import I1, I32, I64, MEMS, Ty
 from qgc.passes.ssa.simplify import swapped
@@ -178,11 +179,18 @@ def _bfe_signed(op: Op, b: Builder) -> Value:
 
 
 def _bfi(op: Op, b: Builder) -> Value:
-    """Mask the field out and the inserted bits in; what is shifted past the top is gone."""
-    x, base = op.operands[:2]
+    """Mask the field out and the inserted bits in; what is shifted past the top is gone.
+
+    A constant mask costs nothing to complement; another one is used once, on the difference.
+    """
+    x, base, position, length = op.operands
+    if isinstance(position, Const) and isinstance(length, Const):
+        mask = insert(x.ty.bits, x.ty.mask, 0, position.value, length.value)
+        inserted = b.emit("and", b.emit("shl", x, position), mask)
+        return b.emit("or", b.emit("and", base, ~mask), inserted)
     position, length = _field(op, b, 2)
-    mask = b.emit("shl", _ones(b, x.ty, length), position)
-    return b.emit("xor", base, b.emit("and", b.emit("xor", base, b.emit("shl", x, position)), mask))
+    field = b.emit("shl", _ones(b, x.ty, length), position)
+    return b.emit("xor", base, b.emit("and", b.emit("xor", base, b.emit("shl", x, position)), field))
 
 
 def _sext(op: Op, b: Builder) -> Value:
