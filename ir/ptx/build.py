@@ -284,7 +284,8 @@ class _Builder(Transformer_NonRecursive[Token, Module]):
         return Not(self._register(children[-1]), self._at(meta))
 
     def pair(self, meta: Meta, children: _Children) -> Pair:
-        return Pair(children[0], children[2], self._at(meta))
+        first, second = (Reg(c.name, span=c.span) if isinstance(c, Symbol) else c for c in children[::2])
+        return Pair(first, second, self._at(meta))
 
     def sum(self, meta: Meta, children: _Children) -> Symbol:
         return Symbol(str(children[0]), self._integer(children[2]), span=self._at(meta))

@@ -18,6 +18,7 @@ from qgc.ir.ptx.ast import (
     Element,
     Imm,
     Instruction,
+    Not,
     Operand,
     Pair,
     Reg,
@@ -124,6 +125,9 @@ class Executor:
         """Return the reader of a scalar source."""
         if isinstance(op, Element):
             return self._address(op)[1]
+        if isinstance(op, Not):
+            positive = self.lanes.reader(op.reg, "pred", self.variables.address)
+            return lambda: ~positive()
         return self.lanes.reader(op, type_name, self.variables.address)
 
     def targets(self, item: Instruction, form: Form) -> list[Target]:
