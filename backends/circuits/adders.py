@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from qgc.backends.circuits.gates import conjunction, staircase
-from qgc.ir.netlist.netlist import ONE, Builder, Signal
+from qgc.ir.netlist.netlist import ONE, Builder, Signal, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +26,27 @@ class Digit:
     bits: tuple[Signal, ...]
 
 
-def classify(b: Builder, name: str, x: Signal, width: int, largest: int, is_top: bool = False) -> Digit:
-    """Layer 1 for one digit: `x` is an integer signal in [0, largest], the radix is `2 ** width`.
+def classify(
+    b: Builder,
+    name: str,
+    x: Signal,
+    bits: Sequence[Signal],
+    largest: int,
+    when: Signal = ONE,
+    is_top: bool = False,
+) -> Digit:
+    """Layer 1 for one digit, 0 unless `when`: `x` is an integer signal in [0, largest].
 
-    Unless the digit is the top one, whose carry nobody takes, `largest + 1` must be below twice the radix, so that
-    the carry out is 0 or 1.
+    The sum's bits are added to the wires `bits`, whose number gives the radix. Unless the digit is the top one, whose
+    carry nobody takes, `largest + 1` must be below twice the radix, so that the carry out is 0 or 1.
     """
-    radix = 1 << width
+    radix = 1 << len(bits)
     if largest + 1 >= 2 * radix and not is_top:
         raise ValueError(f"digit {name}: {largest} plus a carry does not fit radix {radix}")
     g, t = b.wire(f"{name}.g"), b.wire(f"{name}.t")
-    bits = b.bus(f"{name}.s", width)
     functions = [(g, lambda v: int(v >= radix)), (t, lambda v: int(v == radix - 1))]
     functions += [(bit, lambda v, i=i: v >> i & 1) for i, bit in enumerate(bits)]  # type: ignore[misc]
-    staircase(b, x, range(largest + 1), functions)
+    staircase(b, x, range(largest + 1), functions, when)
     return Digit(g, t, tuple(bits))
 
 
@@ -65,14 +72,25 @@ def increment(
 
 
 def add(
-    b: Builder, name: str, x: Sequence[Signal], y: Sequence[Signal], carry_in: Signal, width: int = 2
+    b: Builder,
+    name: str,
+    x: Sequence[Signal],
+    y: Sequence[Signal],
+    bits: Sequence[Signal] | None = None,
+    when: Signal = ONE,
+    width: int = 2,
 ) -> list[Digit]:
-    """Layer 1 of `x + y + carry_in` for two equally wide numbers (low bit first), in digits of `width` bits."""
+    """Layer 1 of `x + y` for two equally wide numbers (low bit first), in digits of `width` bits.
+
+    `bits` are wires to keep the digits' bits in; they may be shared with circuits that are idle while `when` holds.
+    """
+    bits = bits if bits is not None else b.bus(f"{name}.s", len(x))
     digits = []
     for low in range(0, len(x), width):
         part = list(zip(x[low : low + width], y[low : low + width], strict=True))
-        value = sum((p * (1 << i) + q * (1 << i) for i, (p, q) in enumerate(part)), Signal())
-        digits.append(classify(b, f"{name}{low}", value, len(part), 2 * ((1 << len(part)) - 1)))
+        value = total(p * (1 << i) + q * (1 << i) for i, (p, q) in enumerate(part))
+        largest = 2 * ((1 << len(part)) - 1)
+        digits.append(classify(b, f"{name}{low}", value, bits[low : low + width], largest, when))
     return digits
 
 

@@ -6,8 +6,8 @@ otherwise, so relu makes it exactly 0 or 1 with a margin of one half on each lit
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from qgc.ir.netlist.netlist import ONE, Builder, Number, Signal, total
 
@@ -50,22 +50,28 @@ def decode(b: Builder, name: str, bits: Sequence[Signal], values: Sequence[int])
 
 
 def staircase(
-    b: Builder, x: Signal, points: Sequence[int], outputs: Sequence[tuple[Signal, Callable[[int], Number]]]
+    b: Builder,
+    x: Signal,
+    points: Sequence[int],
+    outputs: Sequence[tuple[Signal, Callable[[int], Number]]],
+    when: Signal = ONE,
 ) -> None:
     """Add functions of an integer signal to wires, exactly at `points` (ascending), linear between them.
 
-    All outputs share the hinges `relu(x - point)`, so k functions of an n-valued sum cost n units.
+    All outputs share the hinges `relu(x - point)`, so k functions of an n-valued sum cost n units. While `when` is 0
+    every hinge is shut, whatever x is between the points, and nothing is added.
     """
+    shut = (2 * (points[-1] - points[0]) + 1) * (1 - when)
     for target, fn in outputs:
         if start := fn(points[0]):
-            b.add(target, ONE, start)
-    previous = {id(target): 0.0 for target, _ in outputs}
-    for low, high in itertools.pairwise(points):
-        for target, fn in outputs:
+            b.add(target, conjunction(when), start)
+    previous = [0.0] * len(outputs)
+    for low, high in pairwise(points):
+        for i, (target, fn) in enumerate(outputs):
             slope = (fn(high) - fn(low)) / (high - low)
-            if bend := slope - previous[id(target)]:
-                b.add(target, 2 * (x - low), 1, bend / 2)
-            previous[id(target)] = slope
+            if bend := slope - previous[i]:
+                b.add(target, 2 * (x - low) - shut, 1, bend / 2)
+            previous[i] = slope
 
 
 def weighted(bits: Sequence[Signal]) -> Signal:

@@ -15,32 +15,34 @@ from qgc.ir.netlist.netlist import Builder, Signal, total
 _WIDTH = 3
 
 
-def multiply(b: Builder, name: str, x: Sequence[Signal], y: Sequence[Signal], when: Signal) -> list[Digit]:
-    """Layers 1 to 4 of `x * y mod 2 ** len(x)`, 0 unless `when`; finish with `adders.finish` and no carry in."""
+def multiply(
+    b: Builder, name: str, x: Sequence[Signal], y: Sequence[Signal], columns: Sequence[Signal], when: Signal
+) -> list[Digit]:
+    """Layers 1 to 4 of `x * y mod 2 ** len(x)`, 0 unless `when`; finish with `adders.finish` and no carry in.
+
+    `columns` are as many wires, up to that number high; they may be shared with circuits that are idle while `when`.
+    """
     width = len(x)
-    columns = b.bus(f"{name}.count", width, high=width)
     for i, bit in enumerate(x):
         for j in range(width - i):
             b.add(columns[i + j], conjunction(when, bit), y[j])
-    counts = _recount(b, f"{name}.recount", columns)
+    counts = _recount(b, f"{name}.recount", columns, when)
     digits = []
     values, largest = _carry_save(b, f"{name}.digit", counts)
+    bits = b.bus(f"{name}.s", width)
     for low, value in zip(range(0, width, _WIDTH), values, strict=True):
-        digits.append(
-            classify(
-                b, f"{name}{low}", value, min(_WIDTH, width - low), largest, is_top=low + _WIDTH >= width
-            )
-        )
+        top = low + _WIDTH >= width
+        digits.append(classify(b, f"{name}{low}", value, bits[low : low + _WIDTH], largest, is_top=top))
     return digits
 
 
-def _recount(b: Builder, name: str, columns: Sequence[Signal]) -> list[Signal]:
+def _recount(b: Builder, name: str, columns: Sequence[Signal], when: Signal) -> list[Signal]:
     """Write each column's count (at most its number plus 1) in binary, into the columns that its bits belong to."""
     out = b.bus(name, len(columns), high=len(columns).bit_length())
     for c, count in enumerate(columns):
         places = range(min((c + 1).bit_length(), len(columns) - c))
         functions = [(out[c + e], lambda v, e=e: v >> e & 1) for e in places]
-        staircase(b, count, range(c + 2), functions)  # type: ignore[arg-type]
+        staircase(b, count, range(c + 2), functions, when)  # type: ignore[arg-type]
     return out
 
 

@@ -29,13 +29,20 @@ class Directions:
 
 
 def shift(
-    b: Builder, x: Sequence[Signal], amount: Sequence[Signal], run: Directions, out: Sequence[Signal]
+    b: Builder,
+    x: Sequence[Signal],
+    amount: Sequence[Signal],
+    partial: Sequence[Signal],
+    run: Directions,
+    out: Sequence[Signal],
 ) -> None:
-    """Add `x` shifted by `amount` to `out` (all of equal width, a power of two), in the direction that runs."""
+    """Add `x` shifted by `amount` to `out` (all of equal width, a power of two), in the direction that runs.
+
+    `partial` are wires for the first layer's result; they may be shared with circuits that are idle while a shift runs.
+    """
     width = len(x)
     low, high = amount[:_LOW], amount[_LOW : width.bit_length() - 1]
     over = any_of(b, "over", amount[width.bit_length() - 1 :])
-    partial = b.bus("partial", width)
     _select(b, x, partial, low, 1, run, ())
     _select(b, partial, out, high, 1 << _LOW, run, (1 - over,))
     for target in out:

@@ -180,6 +180,8 @@ class _Former:
         """Whether the counts of a block are within the machine's."""
         if (block & self.stores).bit_count() > 1:
             return False
+        if block.bit_count() <= self.config.stages:
+            return True
         needy = sum(not self.is_free_copy(i, block) for i in _bits(block))
         return needy <= self.config.stages
 
@@ -191,11 +193,14 @@ class _Former:
         """Whether a set of nodes fits the stages, the live-outs and the rules of serial blocks."""
         if block & self.serial and not self.is_serial_block(block, placed):
             return False
-        written = sum(
-            node.result is not None and self.is_written(i, block, placed | block)
-            for i, node in ((i, self.nodes[i]) for i in _bits(block))
-        )
-        return written <= self.config.stages and self.stages(block) is not None
+        if block.bit_count() > self.config.stages and self.written(block, placed) > self.config.stages:
+            return False
+        return self.stages(block) is not None
+
+    def written(self, block: int, placed: int) -> int:
+        """How many results a block leaves behind."""
+        results = [i for i in _bits(block) if self.nodes[i].result is not None]
+        return sum(self.is_written(i, block, placed | block) for i in results)
 
     def is_serial_block(self, block: int, placed: int) -> bool:
         """One atomic group, whole, and else only nodes whose results stay inside."""

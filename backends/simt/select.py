@@ -420,8 +420,12 @@ class _Selector:
             self.fault("simt-op", f"atomic {rmw} is not supported", op, "use atomicCAS in a loop")
         self.append(write)
         self.atoms += 1
-        for node in self.unit.nodes[start:]:
+        group = self.unit.nodes[start:]
+        for node in group:
             node.atom = self.atoms
+        if len(group) > self.config.stages:
+            hint = f"it takes {len(group)} operations in one block"
+            self.fault("simt-op", f"atomic {rmw} does not fit {self.config.stages} stages", op, hint)
 
     # Control -------------------------------------------------------------------------------------------------------
 

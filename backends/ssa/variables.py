@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from qgc.diagnostics import fail
 from qgc.ir.ptx import ast
 from qgc.ir.ptx.ast import Address, Element, Symbol, Vector
+from qgc.ir.ptx.data import initial_bytes, variable_size
 from qgc.ir.ptx.flat import FlatFunction
-from qgc.ir.ptx.kernels import alignment, byte_size
+from qgc.ir.ptx.kernels import alignment
 from qgc.ir.ssa import function as ssa
 
-_SPACES = ("shared", "local")
+_SPACES = ("shared", "local", "const")
 
 
 def layout_symbols(module: ast.Module, flat: FlatFunction) -> dict[str, ssa.Symbol]:
-    """Give each shared and local variable that the kernel names an address in its own space.
+    """Give each shared, local and constant variable that the kernel names an address in its own space.
 
     They follow one another in the order of their declaration; all `.extern .shared` arrays start at the same place,
     after the others (their size comes with the launch).
@@ -27,8 +29,9 @@ def layout_symbols(module: ast.Module, flat: FlatFunction) -> dict[str, ssa.Symb
     for name, variable in used.items():
         if not _is_dynamic(variable):
             start = _aligned(end[variable.space], alignment(variable))
-            symbols[name] = ssa.Symbol(name, variable.space, start, byte_size(variable))
-            end[variable.space] = start + byte_size(variable)
+            init = initial_bytes(variable, _no_address) if variable.init is not None else b""
+            symbols[name] = ssa.Symbol(name, variable.space, start, variable_size(variable), init)
+            end[variable.space] = start + variable_size(variable)
     dynamic = {name: variable for name, variable in used.items() if _is_dynamic(variable)}
     if dynamic:
         start = _aligned(end["shared"], max(alignment(v) for v in dynamic.values()))
@@ -36,8 +39,13 @@ def layout_symbols(module: ast.Module, flat: FlatFunction) -> dict[str, ssa.Symb
     return symbols
 
 
+def _no_address(symbol: Symbol) -> int:
+    message = f"an initialiser with the address of {symbol.name} is not supported"
+    raise fail("ptx-unsupported", message, symbol.span, "compute the address in the kernel")
+
+
 def _is_dynamic(variable: ast.Variable) -> bool:
-    return variable.space == "shared" and None in variable.dims
+    return variable.space == "shared" and None in variable.dims and variable.init is None
 
 
 def _aligned(address: int, align: int) -> int:

@@ -52,7 +52,9 @@ SHAPES: dict[str, ModelShape] = {
     shape.name: shape
     for shape in (
         ModelShape("qwen3.5-2b", 2048, 6144),
-        ModelShape("small", 2048, 3584, attention_heads=4, kv_heads=1, attention_dim=64),
+        ModelShape(
+            "small", 2048, 4096, heads=8, value_heads=8, attention_heads=4, kv_heads=1, attention_dim=64
+        ),
         ModelShape(
             "tiny", 1024, 2048, heads=8, value_heads=8, attention_heads=2, kv_heads=1, attention_dim=64
         ),

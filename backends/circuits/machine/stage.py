@@ -1,7 +1,7 @@
 """One pipeline stage: operands in, one result a lane out.
 
 Every operation runs in its own circuit and adds its result to the stage's result wires only while it is selected, so
-choosing among results costs no layer. Layer by layer: operand mux; digit sums, logic, low shifts, bit products;
+choosing among results costs no layer; the first layers of shifts, sums and products share their scratch wires. Layer by layer: operand mux; digit sums, logic, low shifts, bit products;
 carries, high shifts, load addresses; loads (a head reads them straight into the result).
 """
 
@@ -23,6 +23,8 @@ from qgc.ir.netlist.netlist import ZERO, Builder, Key, Signal, total
 _ADDRESS_DIGIT = 2
 LOADS = ("ld", "ldx")
 STORES = ("st", "stx")
+COMPARES = ("seteq", "setne", "setlt", "setge", "setltu", "setgeu")
+SUMS = ("add", "addx", "sub", *COMPARES, *LOADS, *STORES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,10 @@ def build_stage(
         lb = b.with_scope(f"lane{lane}")
         _logic(lb, o, x[lane], y[lane], g[lane], out[lane])
         run = shifter.Directions(o.any("shl"), o.any("shr"), o.any("sar"))
-        shifter.shift(lb, x[lane], y[lane], run, out[lane])
-        values.append(_product(lb, o, x[lane], y[lane], out[lane]))
-        digits = adders.add(lb, "sum", x[lane], y[lane], inverted, _ADDRESS_DIGIT)
+        scratch = lb.bus("scratch", WORD_BITS, high=WORD_BITS)
+        shifter.shift(lb, x[lane], y[lane], scratch, run, out[lane])
+        values.append(_product(lb, o, x[lane], y[lane], scratch, out[lane]))
+        digits = adders.add(lb, "sum", x[lane], y[lane], scratch, _sums(o), _ADDRESS_DIGIT)
         adders.finish(lb, digits, out[lane], inverted, when=o.any("add", "addx", "sub"))
         _compare(lb, o, x[lane], y[lane], digits, inverted, out[lane])
         on = [f.lane[lane], g[lane]]
@@ -93,14 +96,24 @@ def build_stage(
     return StageResult(values, out, faults, address, enabled)
 
 
+def _sums(o: Operation) -> Signal:
+    """Whether the operation uses the adder."""
+    return total(signal for name, signal in o.op.items() if name in SUMS)
+
+
 def _product(
-    b: Builder, o: Operation, x: Sequence[Signal], y: Sequence[Signal], early: list[Signal]
+    b: Builder,
+    o: Operation,
+    x: Sequence[Signal],
+    y: Sequence[Signal],
+    scratch: Sequence[Signal],
+    early: list[Signal],
 ) -> list[Signal]:
     """The result with the product added, on wires of its own: at most one of the two is not 0."""
     if "mul" not in o.op:
         return early
     product = b.bus("product", WORD_BITS)
-    digits = multiplier.multiply(b, "mul", x, y, o.op["mul"])
+    digits = multiplier.multiply(b, "mul", x, y, scratch, o.op["mul"])
     adders.finish(b, digits, product, ZERO, when=o.op["mul"])
     return [p + q for p, q in zip(early, product, strict=True)]
 
@@ -134,7 +147,7 @@ def _compare(
     target = out[0]
     top = len(digits) - 1
     flipped = x[2 * top] + 2 * (1 - x[2 * top + 1]) + y[2 * top] + 2 * (1 - y[2 * top + 1])
-    signed = adders.classify(b, "signed", flipped, _ADDRESS_DIGIT, 6)
+    signed = adders.classify(b, "signed", flipped, b.bus("signed.s", _ADDRESS_DIGIT), 6)
     for ge, lt, last in (
         (o.op["setgeu"], o.op["setltu"], digits[top]),
         (o.op["setge"], o.op["setlt"], signed),

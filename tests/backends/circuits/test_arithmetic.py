@@ -18,7 +18,9 @@ words = st.integers(0, MASK) | st.sampled_from([0, 1, MASK, 1 << 31, (1 << 31) -
 class Bench:
     """A circuit of two 32-bit operands and some flags, with a 32-bit result."""
 
-    def __init__(self, make: Callable[[Builder, list[Signal], list[Signal], list[Signal], list[Signal]], None]) -> None:
+    def __init__(
+        self, make: Callable[[Builder, list[Signal], list[Signal], list[Signal], list[Signal]], None]
+    ) -> None:
         self.b = Builder()
         x, y = ([self.b.token(f"{n}{i}") for i in range(32)] for n in "xy")
         flags = [self.b.token(f"flag{i}") for i in range(3)]
@@ -41,15 +43,17 @@ class Bench:
 
 
 def _adder(b: Builder, x: list[Signal], y: list[Signal], flags: list[Signal], out: list[Signal]) -> None:
-    adders.finish(b, adders.add(b, "add", x, y, flags[0]), out, flags[0], when=flags[1])
+    adders.finish(b, adders.add(b, "add", x, y), out, flags[0], when=flags[1])
 
 
 def _shifter(b: Builder, x: list[Signal], y: list[Signal], flags: list[Signal], out: list[Signal]) -> None:
-    shifter.shift(b, x, y, shifter.Directions(*flags), out)
+    shifter.shift(b, x, y, b.bus("partial", 32), shifter.Directions(*flags), out)
 
 
 def _multiplier(b: Builder, x: list[Signal], y: list[Signal], flags: list[Signal], out: list[Signal]) -> None:
-    adders.finish(b, multiplier.multiply(b, "mul", x, y, flags[0]), out, ZERO, when=ONE)
+    adders.finish(
+        b, multiplier.multiply(b, "mul", x, y, b.bus("count", 32, high=32), flags[0]), out, ZERO, when=ONE
+    )
 
 
 ADDER, SHIFTER, MULTIPLIER = Bench(_adder), Bench(_shifter), Bench(_multiplier)
