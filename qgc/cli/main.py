@@ -17,9 +17,9 @@ from typing import Any
 import click
 
 from qgc import __version__
-from qgc.cli.options import Sources
 from qgc.diagnostics import QgcError
 from qgc.names import unknown
+from qgc.sources import Sources
 
 COMMANDS: Mapping[str, str] = {
     "run": "Run a kernel and print its arrays.",

@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from qgc import files
+from qgc.ir.layout.shape import SHAPES
+from qgc.ir.machine.config import PRESETS
 from qgc.names import unknown
+from qgc.sources import Sources
 
+if TYPE_CHECKING:
+    from qgc.passes.manager import Options
 
-class Sources(Mapping[str, str]):
-    """The texts that diagnostics quote: those remembered under a name, and files by their path."""
+Command = TypeVar("Command", bound=Callable[..., Any])
 
-    def __init__(self) -> None:
-        self._texts: dict[str, str] = {}
-
-    def remember(self, name: str, text: str) -> None:
-        """Make `text` known as the content of `name`, for inputs that are no files."""
-        self._texts[name] = text
-
-    def __getitem__(self, name: str) -> str:
-        if name not in self._texts:
-            try:
-                self._texts[name] = Path(name).read_text(encoding="utf-8")
-            except (OSError, ValueError):
-                raise KeyError(name) from None
-        return self._texts[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._texts)
-
-    def __len__(self) -> int:
-        return len(self._texts)
+DTYPES = ("float32", "bfloat16")
 
 
 class Name(click.ParamType[str]):
@@ -63,6 +48,24 @@ SOURCE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=str)
 
 OUTPUT = click.Path(allow_dash=True, path_type=str)
 """An output file, or `-` for stdout."""
+
+
+OUT = click.option("-o", "--out", type=OUTPUT, default="-", help="Where the result goes; - is stdout.")
+FRONTEND = click.option(
+    "--frontend",
+    type=Name("front end", ("auto", "clang", "nvrtc")),
+    default="auto",
+    show_default=True,
+    help="CUDA compiler: auto, clang or nvrtc.",
+)
+KERNEL = click.option("--kernel", help="The kernel, where a file has several.")
+MACHINE = click.option(
+    "--machine",
+    type=Name("machine", PRESETS),
+    default="simt4",
+    show_default=True,
+    help=f"Machine preset: {', '.join(PRESETS)}.",
+)
 
 
 def read_source(path: str, sources: Sources) -> tuple[str, str]:
@@ -93,3 +96,92 @@ def write_output(path: str, text: str) -> None:
         click.echo(text, nl=False)
     else:
         files.write_text(Path(path), text)
+
+
+class Size(click.ParamType[tuple[int, int, int]]):
+    """A grid or block: `X`, `X,Y` or `X,Y,Z`; `x` may stand for the comma."""
+
+    name = "size"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int, int]:
+        """Return sizes in x, y and z, or fail as a usage error."""
+        if isinstance(value, tuple):
+            return value
+        parts = value.replace("x", ",").split(",")
+        if len(parts) > 3 or not all(p.isascii() and p.isdigit() and len(p) < 10 and int(p) for p in parts):
+            self.fail(f"{value!r} is no size; write X, X,Y or X,Y,Z with numbers from 1", param, ctx)
+        x, y, z = (*map(int, parts), 1, 1)[:3]
+        return x, y, z
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Show the form."""
+        return "X[,Y[,Z]]"
+
+
+class PassName(click.ParamType[str]):
+    """The name of a pass of the pipeline."""
+
+    name = "pass"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name, or fail as a usage error."""
+        from qgc.passes.pipelines import PIPELINE
+
+        return Name("pass", dict.fromkeys(step.name for step in PIPELINE)).convert(value, param, ctx)
+
+
+def several(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Apply several option decorators, in the order in which help shows them."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+PASSES = several(
+    click.option(
+        "--print-after", multiple=True, type=PassName(), help="Print the IR after this pass to stderr."
+    ),
+    click.option("--stop-after", type=PassName(), help="Stop after this pass."),
+    click.option(
+        "--dump-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Write a numbered file for each pass.",
+    ),
+    click.option("--timings", is_flag=True, help="Print the time of each pass to stderr."),
+)
+LAUNCH = several(
+    click.option("--grid", type=Size(), default=(1, 1, 1), help="Blocks of the grid.  [default: 1]"),
+    click.option("--block", type=Size(), default=(1, 1, 1), help="Threads of a block.  [default: 1]"),
+)
+MODEL = several(
+    click.option(
+        "--shape",
+        type=Name("shape", SHAPES),
+        default="small",
+        show_default=True,
+        help=f"Model shape: {', '.join(SHAPES)}.",
+    ),
+    click.option(
+        "--dtype",
+        type=Name("dtype", DTYPES),
+        default="float32",
+        show_default=True,
+        help=f"Weights: {', '.join(DTYPES)}.",
+    ),
+)
+"""Options of a model. Shapes and dtypes are usage errors when they are unknown."""
+
+
+def pass_options(
+    print_after: Sequence[str], stop_after: str | None, dump_dir: Path | None, timings: bool
+) -> Options:
+    """What `PASSES` asks of the pass manager."""
+    from qgc.passes.manager import Options
+
+    return Options(print_after=tuple(print_after), stop_after=stop_after, dump_dir=dump_dir, timings=timings)

@@ -10,11 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from qgc.diagnostics import Diagnostic, QgcError
 from qgc.ir.machine.isa import MASK
 from qgc.ir.machine.program import Param
 from qgc.names import unknown
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MAX_WORDS = 1 << 20
 """Words that one argument may have; no machine is near that."""
@@ -39,10 +44,6 @@ class Argument:
     name: str | None
     words: tuple[int, ...]
     is_list: bool
-
-
-Bound = dict[str, int | list[int]]
-"""The value of each parameter, in the order of the parameters: a word, or the words of an array."""
 
 
 def parse_argument(text: str) -> Argument:
@@ -79,8 +80,8 @@ def _item(text: str, item: str) -> list[int]:
     return [number & MASK] * count
 
 
-def bind(params: Sequence[Param], arguments: Iterable[Argument]) -> Bound:
-    """Give each parameter its argument.
+def bind(params: Sequence[Param], arguments: Iterable[Argument]) -> list[int | NDArray[np.int32]]:
+    """Give each parameter its argument: a word, or an array of int32, in the order of the parameters.
 
     Raises:
         ArgumentError: everything that does not fit: `argument-unknown`, `argument-twice`, `argument-missing`,
@@ -110,7 +111,15 @@ def bind(params: Sequence[Param], arguments: Iterable[Argument]) -> Bound:
         faults += _misfit(param, by_name.get(param.name), params)
     if faults:
         raise ArgumentError(*faults)
-    return {p.name: list(by_name[p.name].words) if p.is_pointer else by_name[p.name].words[0] for p in params}
+    return [_value(param, by_name[param.name]) for param in params]
+
+
+def _value(param: Param, argument: Argument) -> int | NDArray[np.int32]:
+    import numpy as np
+
+    if not param.is_pointer:
+        return argument.words[0]
+    return np.array(argument.words, dtype=np.uint32).view(np.int32)
 
 
 def _misfit(param: Param, argument: Argument | None, params: Sequence[Param]) -> list[Diagnostic]:

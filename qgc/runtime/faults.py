@@ -11,13 +11,22 @@ from collections.abc import Iterable
 from qgc.diagnostics import QgcError, Span, fail
 from qgc.ir.machine.interpreter import Machine
 from qgc.ir.machine.isa import OPS, Unit
-from qgc.ir.machine.program import EXIT
+from qgc.ir.machine.program import EXIT, Program
+from qgc.ir.machine.rom import encode_block
 from qgc.ir.machine.text import instr_text
 from qgc.ir.machine.tokens import Token
 from qgc.runtime.launch import Launch
 
 _SHOWN = 16
 """Words of an array that a message shows."""
+
+
+def loaded(program: Program) -> Machine:
+    """A machine whose ROM holds the program already, whether or not a prompt loads it again."""
+    machine = Machine(program.config)
+    for number, block in enumerate(program.blocks):
+        machine.rom[number] = encode_block(program.config, block)
+    return machine
 
 
 class Watch:
@@ -28,7 +37,7 @@ class Watch:
 
     def __init__(self, launch: Launch, machine: Machine | None = None) -> None:
         self.launch = launch
-        self.machine = machine or Machine(launch.program.config)
+        self.machine = machine or loaded(launch.program)
         self.ctaid = 0
 
     def prompt(self, tokens: Iterable[Token]) -> Token:

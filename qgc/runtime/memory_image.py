@@ -72,7 +72,7 @@ def place_arrays(config: MachineConfig, arrays: Sequence[tuple[str, NDArray[np.g
     """
     distinct: list[NDArray[np.generic]] = []
     for name, array in arrays:
-        if any(_same(array, other) for other in distinct):
+        if any(same_array(array, other) for other in distinct):
             continue
         if any(np.shares_memory(array, other) for other in distinct):
             raise fail(
@@ -97,12 +97,12 @@ def place_arrays(config: MachineConfig, arrays: Sequence[tuple[str, NDArray[np.g
         words += array.astype(np.uint32).ravel().tolist() + [0] * gap
     regions = []
     for name, array in arrays:
-        at = next(start for start, other in zip(starts, distinct, strict=True) if _same(array, other))
+        at = next(start for start, other in zip(starts, distinct, strict=True) if same_array(array, other))
         regions.append(Region(name, range(at, at + array.size)))
     return MemoryImage(tuple(regions), tuple(words))
 
 
-def _same(a: NDArray[np.generic], b: NDArray[np.generic]) -> bool:
+def same_array(a: NDArray[np.generic], b: NDArray[np.generic]) -> bool:
     """Whether two arrays are views of exactly the same elements; all empty arrays are alike."""
     return a is b or (a.__array_interface__["data"] == b.__array_interface__["data"] and a.size == b.size > 0)
 

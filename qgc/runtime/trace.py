@@ -7,34 +7,38 @@ that consecutive slices make up; it predicts nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from qgc.ir.machine.interpreter import Machine
 from qgc.ir.machine.isa import signed
 from qgc.ir.machine.program import Program
 from qgc.ir.machine.text import block_lines
 from qgc.ir.machine.tokens import Token, Vocabulary
+from qgc.runtime.faults import loaded
+
+if TYPE_CHECKING:
+    from qgc.runtime.isa import Run
 
 
-def trace(
-    program: Program, prompt: Iterable[Token], generated: Iterable[Token], arrays: Mapping[str, range]
-) -> Iterator[str]:
-    """Yield the lines of a launch.
+def trace(program: Program, run: Run, arrays: Mapping[str, range]) -> Iterator[str]:
+    """Yield the lines of a launch, one for each generated token, and a block's listing where it first runs.
 
     Args:
-        program: what the prompt loads.
-        prompt: the tokens before the generated ones.
-        generated: the tokens that the machine wrote.
+        program: what ran.
+        run: the stream.
         arrays: the words of global memory where each array lies, to name addresses.
     """
     reader = _Reader(program, arrays)
-    for token in prompt:
-        reader.machine.feed(token)
     vocabulary = Vocabulary(program.config)
-    for number, token in enumerate(generated):
+    number = 0
+    for token, is_generated in zip(run.tokens, run.generated, strict=True):
+        if not is_generated:
+            reader.machine.feed(token)
+            continue
         words = reader.read(token)
         yield f"{number:5}  {vocabulary.name(token):<22} {words}".rstrip()
         if token.kind == "exec":
             yield from (f"{'':29} | {line}" for line in reader.listing())
+        number += 1
 
 
 class _Reader:
@@ -43,7 +47,7 @@ class _Reader:
     def __init__(self, program: Program, arrays: Mapping[str, range]) -> None:
         self.program = program
         self.arrays = arrays
-        self.machine = Machine(program.config)
+        self.machine = loaded(program)
         self._listed: set[int] = set()
         self._live_out = -1
         self._address = 0
@@ -52,7 +56,7 @@ class _Reader:
     def read(self, token: Token) -> str:
         """Feed one token; say what it did."""
         kind, payload = token.kind, token.payload
-        if kind != "more":
+        if kind not in ("more", "rest"):
             self._value = kind
         if kind.startswith("val"):
             self._live_out += 1
@@ -76,7 +80,7 @@ class _Reader:
         if self.machine.block in self._listed:
             return
         self._listed.add(self.machine.block)
-        yield from block_lines(self.program.blocks[self.machine.block])
+        yield from (line.split(" @ ")[0] for line in block_lines(self.program.blocks[self.machine.block]))
 
     def _live_outs(self) -> tuple[int, ...]:
         return tuple(out.register for out in self.program.blocks[self.machine.block].live_outs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,11 +62,11 @@ def test_what_is_printed_is_understood(words: list[int]) -> None:
 
 
 def test_names_and_order_both_bind() -> None:
-    expected = {"a": [1, 2], "out": [0], "n": 7}
-    assert bind(PARAMS, map(parse_argument, ["n=7", "out=0", "a=1,2"])) == expected
-    assert bind(PARAMS, map(parse_argument, ["1,2", "0", "7"])) == expected
-    assert bind(PARAMS, map(parse_argument, ["n=7", "1,2", "0"])) == expected
-    assert list(bind(PARAMS, map(parse_argument, ["n=7", "1,2", "0"]))) == ["a", "out", "n"]
+    for texts in (["n=7", "out=0", "a=1,-2"], ["1,-2", "0", "7"], ["n=7", "1,-2", "0"]):
+        a, out, n = bind(PARAMS, map(parse_argument, texts))
+        assert isinstance(a, np.ndarray)
+        assert isinstance(out, np.ndarray)
+        assert (a.tolist(), out.tolist(), n, a.dtype.name) == ([1, -2], [0], 7, "int32")
 
 
 @pytest.mark.parametrize(

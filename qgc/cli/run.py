@@ -1,0 +1,163 @@
+"""`qgc run`: compile a kernel, launch it on an engine, and print its arrays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from qgc.cli.options import (
+    FRONTEND,
+    KERNEL,
+    LAUNCH,
+    MACHINE,
+    MODEL,
+    OUT,
+    SOURCE,
+    Name,
+    read_source,
+    write_output,
+)
+from qgc.diagnostics import fail
+from qgc.ir.machine.config import PRESETS
+from qgc.runtime.engines import ENGINES
+from qgc.sources import Sources
+
+if TYPE_CHECKING:
+    from qgc.driver import Kernel
+    from qgc.runtime.engines import Request, Result
+
+
+@click.command()
+@click.argument("source", type=SOURCE)
+@click.argument("arguments", nargs=-1)
+@LAUNCH
+@click.option(
+    "--engine",
+    type=Name("engine", ENGINES),
+    default="hf",
+    show_default=True,
+    help=f"What runs it: {', '.join(ENGINES)}.",
+)
+@click.option(
+    "--check", is_flag=True, help="Replay the whole trace in one prefill of stock transformers, and compare."
+)
+@click.option("--trace", is_flag=True, help="Print the token stream in words to stderr.")
+@click.option(
+    "--budget",
+    type=click.IntRange(1),
+    help="Give up after this many generated tokens (hf, isa) or operations (ssa, ptx).",
+)
+@KERNEL
+@FRONTEND
+@MACHINE
+@MODEL
+@click.option("--bake", is_flag=True, help="Use a checkpoint that has the program in its weights.")
+@click.option(
+    "--checkpoint",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Use this checkpoint folder.",
+)
+@OUT
+@click.pass_obj
+def command(sources: Sources, /, source: str, arguments: tuple[str, ...], out: str, **options: Any) -> None:
+    """Run a kernel and print its arrays.
+
+    SOURCE is a .cu, .ptx or .blocks file, or - for CUDA on stdin. ARGUMENTS are the kernel's, by name or in order:
+    a=1,2,3 is an array, out=0:5 an array of five zeros, n=7 a number. Arrays are printed in the same form.
+
+    Example: qgc run examples/dot.cu --block 3 a=1,2,3 b=4,5,6 out=0
+    """
+    if (options["check"] or options["trace"]) and not ENGINES[options["engine"]].has_tokens:
+        raise click.UsageError(f"engine {options['engine']} has no tokens to check or trace; use isa or hf")
+    if options["bake"] and options["engine"] != "hf":
+        raise click.UsageError("--bake is for the engine hf: the others have no weights")
+    from qgc.driver import Kernel, Settings
+    from qgc.driver import source as source_of
+
+    text, name = read_source(source, sources)
+    settings = Settings(options["frontend"], options["kernel"], PRESETS[options["machine"]])
+    kernel = Kernel(source_of(text, name), settings, sources)
+    result = _launch(kernel, arguments, options)
+    write_output(out, "".join(f"{line}\n" for line in array_lines(kernel, result)))
+
+
+def _launch(kernel: Kernel, arguments: tuple[str, ...], options: dict[str, Any]) -> Result:
+    from qgc.runtime.arguments import bind, parse_argument
+    from qgc.runtime.engines import Request, engine
+    from qgc.runtime.engines.base import ModelChoice
+    from qgc.runtime.progress import on_stderr
+
+    args = bind(kernel.params, map(parse_argument, arguments))
+    model = ModelChoice(options["shape"], options["dtype"], options["checkpoint"], options["bake"])
+    with on_stderr() as progress:
+        request = Request(options["grid"], options["block"], args, options["budget"], model, progress)
+        began = time.perf_counter()
+        result = engine(options["engine"]).run(kernel, request)
+        seconds = time.perf_counter() - began
+    click.echo(f"{options['engine']}: {facts_line(result, seconds)}", err=True)
+    if options["trace"]:
+        for line in _trace(kernel, result):
+            click.echo(line, err=True)
+    if options["check"]:
+        _check(kernel, request, result)
+    return result
+
+
+def array_lines(kernel: Kernel, result: Result) -> list[str]:
+    """The arrays in the order of the parameters, as arguments are written."""
+    from qgc.runtime.arguments import value_text
+
+    names = [param.name for param in kernel.params]
+    return [
+        f"{names[number]}={value_text([int(v) & 0xFFFFFFFF for v in array.ravel()])}"
+        for number, array in result.arrays.items()
+    ]
+
+
+def facts_line(result: Result, seconds: float) -> str:
+    """How much was done, in words."""
+    facts = dict(result.facts)
+    if result.run is not None:
+        generated = sum(result.run.generated)
+        facts = {"prompt tokens": len(result.run.tokens) - generated, "generated tokens": generated, **facts}
+    return ", ".join([*(f"{value} {name}" for name, value in facts.items()), f"{seconds:.1f} s"])
+
+
+def _trace(kernel: Kernel, result: Result) -> Iterator[str]:
+    from qgc.runtime.trace import trace
+
+    if result.launch is None or result.run is None:
+        raise TypeError("the engine gave no tokens")
+    numbers = {param.name: number for number, param in enumerate(kernel.program.params)}
+    arrays = {
+        kernel.params[numbers[region.name]].name: region.words for region in result.launch.image.regions
+    }
+    return trace(kernel.program, result.run, arrays)
+
+
+def _check(kernel: Kernel, request: Request, result: Result) -> None:
+    from qgc.runtime.engines.hf import open_checkpoint
+
+    if result.run is None:
+        raise TypeError("the engine gave no tokens")
+    checkpoint = result.checkpoint or open_checkpoint(kernel.program, request.model, request.progress)
+    began = time.perf_counter()
+    replay = checkpoint.replay(result.run)
+    seconds = time.perf_counter() - began
+    if replay.mismatches:
+        answered, expected = replay.first or ("", "")
+        raise fail(
+            "replay-mismatch",
+            f"{len(replay.mismatches)} of {replay.positions} generated tokens differ in a replay by stock transformers; "
+            f"the first is token {replay.mismatches[0]}: {expected} in the run, {answered} in the replay",
+            hint="the checkpoint is damaged or not exact; build it again",
+        )
+    click.echo(
+        f"check: {replay.positions} generated tokens replayed by one prefill of stock transformers, all equal, "
+        f"{seconds:.1f} s",
+        err=True,
+    )

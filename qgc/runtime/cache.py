@@ -1,0 +1,123 @@
+"""The checkpoint cache: each machine, shape and dtype is built once and kept under a hash of all that it depends on.
+
+Layout: `$QGC_CACHE`, else `$XDG_CACHE_HOME/qgc`, else `~/.cache/qgc`; in it one folder a checkpoint, named
+`<machine>-<shape>-<dtype>-<hash>`, and beside it a lock file. A folder has its final name only when it is complete:
+a build that was killed leaves a hidden folder, which the next build removes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qgc import __version__
+from qgc.diagnostics import fail
+from qgc.files import atomic_write
+from qgc.ir.machine.config import MachineConfig
+from qgc.ir.machine.rom import encode_block
+from qgc.runtime.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from qgc.ir.layout.shape import ModelShape
+    from qgc.ir.machine.program import Program
+
+ROOT = Path(__file__).parent.parent
+WEIGHT_SOURCES = (
+    "ir/machine",
+    "ir/netlist",
+    "ir/layout",
+    "passes/netlist",
+    "backends/circuits",
+    "backends/weights",
+)
+"""The packages whose code decides the weights; a change in one of them makes a new checkpoint."""
+
+Build = Callable[["CheckpointSpec", Path, Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointSpec:
+    """All that a checkpoint depends on, besides the code. `program` is baked into the weights when it is given."""
+
+    machine: MachineConfig
+    shape: ModelShape
+    dtype: str
+    program: Program | None = None
+
+    @property
+    def key(self) -> str:
+        """The folder name: readable, and unique for this content and this code."""
+        program = self.program
+        content = {
+            "machine": asdict(self.machine),
+            "shape": asdict(self.shape),
+            "dtype": self.dtype,
+            "rom": program and [encode_block(self.machine, block) for block in program.blocks],
+            "consts": program and program.consts,
+            "version": __version__,
+            "code": _code_hash(),
+        }
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return f"{self.machine.name}-{self.shape.name}-{self.dtype}-{digest[:16]}"
+
+
+def cache_folder() -> Path:
+    """Where checkpoints are kept; it need not exist yet."""
+    if own := os.environ.get("QGC_CACHE"):
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "qgc"
+
+
+def cached(spec: CheckpointSpec, progress: Progress = silent, build: Build | None = None) -> Path:
+    """The folder of a checkpoint, built now when it is not there yet; a second process waits for the first.
+
+    Raises:
+        QgcError: `io-write` when the cache cannot be written, and whatever the build raises.
+    """
+    from filelock import FileLock
+
+    folder = cache_folder()
+    target = folder / spec.key
+    if target.is_dir():
+        return target
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as err:
+        raise fail(
+            "io-write",
+            f"cannot make the cache folder {folder}: {os.strerror(err.errno or 0)}",
+            hint="set QGC_CACHE to a folder that can be written",
+        ) from err
+    with FileLock(folder / f"{spec.key}.lock"):
+        if not target.is_dir():
+            for stale in folder.glob(f".{spec.key}.*.tmp"):
+                shutil.rmtree(stale, ignore_errors=True)
+            with atomic_write(target) as new:
+                (build or build_weights)(spec, new, progress)
+    return target
+
+
+def build_weights(spec: CheckpointSpec, out: Path, progress: Progress) -> None:
+    """Build with the weights backend."""
+    from qgc.backends.weights import build
+
+    build(spec.machine, spec.shape, spec.dtype, out, bake=spec.program, progress=progress)
+
+
+def _code_hash() -> str:
+    digest = hashlib.sha256()
+    for path in _code_files():
+        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _code_files() -> Iterator[Path]:
+    for package in WEIGHT_SOURCES:
+        yield from sorted((ROOT / package).rglob("*.py"))

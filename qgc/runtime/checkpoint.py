@@ -1,0 +1,132 @@
+"""A checkpoint folder as a machine: its manifest, its model, and the launches that it runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from qgc.diagnostics import fail
+from qgc.ir.machine.config import MachineConfig
+from qgc.ir.machine.tokens import Token, Vocabulary
+from qgc.runtime.faults import Watch
+from qgc.runtime.isa import BUDGET, Run
+from qgc.runtime.launch import Launch
+from qgc.runtime.model import Model, Session
+from qgc.runtime.progress import Progress, silent
+
+MANIFEST = "qgc.json"
+
+
+class Checkpoint:
+    """A model that is a machine.
+
+    Attributes:
+        folder: where it lies.
+        manifest: the content of its `qgc.json`.
+        machine: which machine it is.
+        baked: the kernel in its weights; None when programs come in as tokens.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Read the manifest; the model itself is loaded when it is first needed.
+
+        Raises:
+            QgcError: `checkpoint-manifest` when the folder holds no machine.
+        """
+        self.folder = folder
+        try:
+            self.manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+            fields = self.manifest["machine"]
+            fields = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
+            self.machine = MachineConfig(**fields)
+            self._first = int(self.manifest["first_token"])
+            self.baked: str | None = self.manifest["baked"]
+        except (OSError, ValueError, KeyError, TypeError) as err:
+            raise fail(
+                "checkpoint-manifest",
+                f"{folder} holds no machine: {MANIFEST}: {err}",
+                hint="build a checkpoint with `qgc blocks2weights`",
+            ) from err
+        self.vocabulary = Vocabulary(self.machine)
+
+    @cached_property
+    def model(self) -> Model:
+        """The model, in stock transformers."""
+        return Model(self.folder)
+
+    def ids(self, tokens: Sequence[Token]) -> list[int]:
+        """The model's token numbers."""
+        return [self._first + self.vocabulary.id(token) for token in tokens]
+
+    def token(self, number: int) -> Token:
+        """The machine token of a model's token number.
+
+        Raises:
+            QgcError: `checkpoint-token` when the model said something that is no machine token.
+        """
+        own = number - self._first
+        if not 0 <= own < self.vocabulary.size:
+            raise fail(
+                "checkpoint-token", f"{self.folder} answered {number}, which is no token of the machine"
+            )
+        return self.vocabulary.token(own)
+
+    def run(self, launch: Launch, budget: int = BUDGET, progress: Progress = silent) -> Run:
+        """Run a launch step by step with `generate`; the memory at the end is read from the recurrent state.
+
+        The reference interpreter only watches, to explain what goes wrong.
+
+        Raises:
+            QgcError: `run-fault`, `run-store` or `run-budget`.
+        """
+        from qgc.backends.weights import read_memory
+
+        stop = self.ids([Token("halt"), Token("fault")])
+        watch, session = Watch(launch), Session()
+        tokens: list[Token] = []
+        generated: list[bool] = []
+        for number, prompt in enumerate(launch.prompts):
+            watch.ctaid = number
+            watch.prompt(prompt)
+            left = budget - sum(generated)
+            answers = []
+            if left > 0:
+                numbers = self.model.extend(session, self.ids(prompt), stop, left, progress)
+                answers = [self.token(n) for n in numbers]
+            for token in answers:
+                watch.step(token)
+            if not answers or answers[-1].kind != "halt":
+                raise watch.exhausted(budget)
+            tokens += [*prompt, *answers]
+            generated += [False] * len(prompt) + [True] * len(answers)
+        memory = read_memory(session.cache, self.manifest)
+        return Run(launch.read(memory), tokens, generated, memory)
+
+    def replay(self, run: Run) -> Replay:
+        """Feed a whole stream again in one teacher-forced prefill, and compare every generated token."""
+        answers = [self.token(n) for n in self.model.replay(self.ids(run.tokens[:-1]))]
+        positions = [i for i, is_own in enumerate(run.generated) if is_own]
+        wrong = [i for i in positions if answers[i - 1] != run.tokens[i]]
+        names = [
+            (self.vocabulary.name(answers[i - 1]), self.vocabulary.name(run.tokens[i])) for i in wrong[:1]
+        ]
+        return Replay(len(positions), tuple(wrong), names[0] if names else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a replay found.
+
+    Attributes:
+        positions: generated tokens that were compared.
+        mismatches: positions in the stream where the answers differ.
+        first: what the replay answered at the first of them, and what the stream has.
+    """
+
+    positions: int
+    mismatches: tuple[int, ...]
+    first: tuple[str, str] | None

@@ -1,0 +1,86 @@
+"""`qgc.RawKernel`: a kernel as a Python function on numpy arrays, called as CuPy calls its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qgc.diagnostics import fail
+from qgc.driver import Kernel, Settings, Source
+from qgc.ir.machine.config import MachineConfig, preset
+from qgc.runtime.engines import Request, engine
+from qgc.runtime.engines.base import ModelChoice
+from qgc.runtime.progress import on_stderr
+from qgc.sources import Sources
+
+if TYPE_CHECKING:
+    from qgc.ir.launch import Dim3
+    from qgc.runtime.engines import Result
+
+
+class RawKernel:
+    """A CUDA kernel.
+
+        kernel = qgc.RawKernel(source, "dot")
+        kernel((1,), (3,), (a, b, out))  # grid, block, arguments; `out` holds the result
+
+    The source is compiled when the kernel is first called. Arguments are numpy arrays of int32 or uint32, which are
+    updated in place, and whole numbers.
+
+    Attributes:
+        last: the `Result` of the last call, with its token stream where the engine has one.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        name: str,
+        *,
+        machine: str | MachineConfig = "simt4",
+        engine: str = "hf",
+        frontend: str = "auto",
+        shape: str = "small",
+        dtype: str = "float32",
+        checkpoint: str | Path | None = None,
+        bake: bool = False,
+        budget: int | None = None,
+    ) -> None:
+        """Remember what to compile and how to run it; the options are those of `qgc run`."""
+        config = preset(machine) if isinstance(machine, str) else machine
+        self.name = name
+        self.engine = engine
+        self.last: Result | None = None
+        self._model = ModelChoice(shape, dtype, None if checkpoint is None else Path(checkpoint), bake)
+        self._budget = budget
+        self._sources = Sources()
+        settings = Settings(frontend, name, config)
+        self._kernel = Kernel(Source(code, f"<{name}.cu>", "cuda"), settings, self._sources)
+
+    def __call__(self, grid: Sequence[int], block: Sequence[int], args: Sequence[Any]) -> None:
+        """Launch and wait; arrays among `args` are updated in place.
+
+        Raises:
+            QgcError: the compiler's faults, arguments that do not fit, and faults of the launch.
+        """
+        with on_stderr() as progress:
+            request = Request(
+                _sizes("grid", grid), _sizes("block", block), tuple(args), self._budget, self._model, progress
+            )
+            self.last = engine(self.engine).run(self._kernel, request)
+        for number, array in self.last.arrays.items():
+            if not np.array_equal(args[number], array):
+                np.copyto(args[number], array)
+
+
+def _sizes(what: str, given: Sequence[int]) -> Dim3:
+    if not 1 <= len(given) <= 3:
+        raise fail(
+            "launch-threads",
+            f"the {what} has {len(given)} sizes; give 1 to 3",
+            hint=f"write ({given[0] if given else 1},)",
+        )
+    x, y, z = (*(int(size) for size in given), 1, 1)[:3]
+    return x, y, z
