@@ -8,12 +8,12 @@ The command line, `qgc.RawKernel` and the tests all go through these functions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qgc.diagnostics import fail
+from qgc.diagnostics import QgcError, Span, fail
 from qgc.frontends.signature import SourceParam, kernel_params
 from qgc.ir.machine.config import PRESETS, MachineConfig
 from qgc.ir.machine.program import Param, Program
@@ -177,9 +177,23 @@ def div_to_blocks(module: Module, settings: Settings) -> Program:
     Raises:
         QgcError: `kernel-unnamed` when the module has several and none is chosen; what `backends.simt` raises.
     """
+    return function_to_blocks(one_kernel(module, settings.kernel), settings.machine)
+
+
+def function_to_blocks(function: Function, machine: MachineConfig) -> Program:
+    """Compile a kernel to machine blocks; what has no place of its own is said at the kernel's first line.
+
+    Raises:
+        QgcError: what `backends.simt` raises.
+    """
     from qgc.backends.simt.lower import lower
 
-    return lower(one_kernel(module, settings.kernel), settings.machine)
+    try:
+        return lower(function, machine)
+    except QgcError as err:
+        spans = (op.span for block in function.blocks for op in block.ops)
+        first = next((span for span in spans if span is not None), None)
+        raise type(err)(*(replace(d, span=d.span or first) for d in err.diagnostics)) from err
 
 
 def one_kernel(module: Module, name: str | None) -> Function:
@@ -192,16 +206,17 @@ def one_kernel(module: Module, name: str | None) -> Function:
 
     names = [function.name for function in module.functions]
     listed = f"kernels here: {', '.join(names) or 'none'}"
+    place = Span(module.functions[0].source, 1, 1) if names else None
     if name is None:
         if len(names) != 1:
             raise fail(
-                "kernel-unnamed", f"the module has {len(names)} kernels", hint=f"say --kernel NAME; {listed}"
+                "kernel-unnamed", f"there are {len(names)} kernels", place, f"say --kernel NAME; {listed}"
             )
         return module.functions[0]
     for function in module.functions:
         if name in (function.name, source_name(function.name), source_name(function.name).split("::")[-1]):
             return function
-    raise fail("kernel-missing", f"no kernel is named {name}", hint=listed)
+    raise fail("kernel-missing", f"no kernel is named {name}", place, listed)
 
 
 def blocks_to_tokens(program: Program, launch: LaunchArguments) -> Stream:
@@ -243,7 +258,11 @@ def advance(unit: Any, start: str, end: str, settings: Settings) -> Any:
     """
     order = [stage.name for stage in side("program")]
     if order.index(end) < order.index(start):
-        raise fail("stage-order", f"stage {end} comes before {start}, which the input holds already")
+        raise fail(
+            "stage-order",
+            f"stage {end} comes before {start}, which the input holds already",
+            hint="give a file of an earlier stage, or ask for a later one",
+        )
     for stage in order[order.index(start) + 1 : order.index(end) + 1]:
         unit = ARROWS[stage](unit, settings)
     return unit
@@ -313,9 +332,7 @@ class Kernel:
         if self.start[1] == "blocks":
             program: Program = self.start[0]
             return program
-        from qgc.backends.simt.lower import lower
-
-        return lower(self.function, self.settings.machine)
+        return function_to_blocks(self.function, self.settings.machine)
 
     @cached_property
     def params(self) -> tuple[Param, ...]:

@@ -157,6 +157,6 @@ def stage_of(file: str) -> Stage:
         raise fail(
             "stage-suffix",
             f"no stage has files like {file}",
-            hint=f"suffixes: .cu, {suffixes}; or say --from STAGE",
+            hint=f"suffixes: .cu, {suffixes}",
         )
     return max(fitting, key=lambda s: len(s.suffix))

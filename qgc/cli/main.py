@@ -115,7 +115,7 @@ def report(err: Exception, sources: Mapping[str, str]) -> int:
     return BUG
 
 
-@click.group(cls=Cli, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("qgc", cls=Cli, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="qgc")
 def cli() -> None:
     """Compile CUDA kernels to programs for a GPU that lives in the weights of a language model, and run them.
