@@ -1,7 +1,7 @@
 """A function without its scopes: every register, variable and label has one name, every label one index.
 
-This is the form that the verifier, the interpreter and the lowering to SSA read. Nested `{ }` blocks are gone: a
-name that an inner block declares again becomes `name$2`. Elements of vector registers are registers of their own,
+This is the form that the verifier, the interpreter and the lowering to SSA read. Nested `{ }` blocks are gone: what
+they declare is called `name$1`, `name$2`, ..., so that it cannot be seen from outside. Elements of vector registers are registers of their own,
 `v.x`; a whole vector register as an operand is the `Vector` of its elements.
 """
 
@@ -120,12 +120,10 @@ class _Flattener:
         if name in scope.names:
             self.faults.append(Diagnostic("ptx-duplicate", f"{name} is declared twice in one scope", span))
             return scope.names[name]
-        flat, count = name, self.used.get(name, 0)
-        while flat in self.used:
-            count += 1
-            flat = f"{name}${count}"
-        self.used[name] = count
-        self.used[flat] = 1
+        flat = name
+        if scope.outer is not None:
+            self.used[name] = self.used.get(name, 0) + 1
+            flat = f"{name}${self.used[name]}"
         scope.names[name] = flat
         return flat
 

@@ -161,7 +161,7 @@ class _Checker:
             yield from self.register(op.second, "pred", False)
         elif spec.kind == "vec" and isinstance(op, Vector):
             yield from self.vector(item, form, spec, op)
-        elif spec.kind == "vec" and form.choice("VEC") and not isinstance(op, Sink):
+        elif spec.kind == "vec" and form.choice("VEC") and not isinstance(op, Sink | Special):
             yield _wrong_kind(op, f"{form.choice('VEC')[1]} elements in braces")
         elif spec.kind == "pred" and isinstance(op, Not):
             yield from self.register(op.reg, "pred", False)
