@@ -420,7 +420,7 @@ class _Selector:
             self.fault("simt-op", f"atomic {rmw} is not supported", op, "use atomicCAS in a loop")
         self.append(write)
         self.atoms += 1
-        group = self.unit.nodes[start:]
+        group = [n for n in self.unit.nodes[start:] if n in (read, write) or old in n.reads()]
         for node in group:
             node.atom = self.atoms
         if len(group) > self.config.stages:
