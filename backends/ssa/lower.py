@@ -22,7 +22,7 @@ from qgc.ir.ptx.kernels import find_kernel, ptx_params
 from qgc.ir.ssa.cfg import Cfg
 from qgc.ir.ssa.function import Block, Builder, Function, Module, Op, Param, Value, const, make
 
-_LOWERINGS: dict[str, Callable[[Context], None]] = {**ARITHMETIC, **MOVES, **MEMORY}
+LOWERINGS: dict[str, Callable[[Context], None]] = {**ARITHMETIC, **MOVES, **MEMORY}
 _ENDS = ("bra", "ret", "exit", "brx")
 _BRANCHED_AROUND = tuple(opcode for opcode in MEMORY if opcode not in GUARDABLE)
 
@@ -162,7 +162,7 @@ class _Blocks:
         return self.context.builder.negate(value) if instruction.guard.negated else value
 
     def lower(self, instruction: Instruction, guard: Value | None) -> None:
-        lowering = _LOWERINGS.get(instruction.opcode)
+        lowering = LOWERINGS.get(instruction.opcode)
         if lowering is None:
             raise self.context.unsupported(_HINTS.get(instruction.opcode, _HINT))
         self.context.guard = guard

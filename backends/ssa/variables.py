@@ -16,14 +16,14 @@ _SPACES = ("shared", "local", "const")
 
 
 def layout_symbols(module: ast.Module, flat: FlatFunction) -> dict[str, ssa.Symbol]:
-    """Give each shared, local and constant variable that the kernel names an address in its own space.
+    """Give the kernel's own shared, local and constant variables, and those it names, addresses in their spaces.
 
     They follow one another in the order of their declaration; all `.extern .shared` arrays start at the same place,
     after the others (their size comes with the launch).
     """
     named = dict.fromkeys(_names(flat))
-    declared = {v.name: v for v in module.variables} | flat.variables
-    used = {name: v for name, v in declared.items() if name in named and v.space in _SPACES}
+    variables = {v.name: v for v in module.variables if v.name in named} | flat.variables
+    used = {name: v for name, v in variables.items() if v.space in _SPACES}
     symbols: dict[str, ssa.Symbol] = {}
     end = dict.fromkeys(_SPACES, 0)
     for name, variable in used.items():

@@ -45,6 +45,25 @@ def drop_unreachable(function: Function) -> bool:
     return bool(dead)
 
 
+def merge_chains(function: Function) -> bool:
+    """Let each block whose only successor has no other predecessor take it in; say whether one did."""
+    predecessors = Cfg(function).predecessors
+    into: dict[Block, Block] = {}
+    for block in function.blocks:
+        while block not in into and block.terminator.name == "br":
+            target = block.terminator.blocks[0]
+            if target is block or target is function.entry or len(predecessors[target]) != 1:
+                break
+            function.replace_uses({p.result: p.operands[0] for p in target.phis if p.result is not None})
+            block.ops = [*block.ops[:-1], *target.body, target.terminator]
+            into[target] = block
+            for successor in target.successors:
+                rename_predecessor(successor, target, block)
+                predecessors[successor] = [block if p is target else p for p in predecessors[successor]]
+    function.blocks = [block for block in function.blocks if block not in into]
+    return bool(into)
+
+
 def split_edge(function: Function, source: Block, target: Block, name: str) -> Block:
     """Put a new block on an edge, in the list after its source."""
     middle = Block(name, [make("br", blocks=[target], span=source.terminator.span)])

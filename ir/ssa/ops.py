@@ -16,7 +16,7 @@ from qgc.ir.launch import Place
 from qgc.ir.ssa.types import I1, I32, I64, MEMS, SPACES, Ty, signed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TyVar:
     """A type that the operands choose: all uses of one variable in a row are the same type."""
 

@@ -1,6 +1,6 @@
 """What holds of every SSA function, and what each stage adds.
 
-Every stage (`ir`, `ir-opt`):
+Every stage:
   ssa-entry        there is a first block, and no branch goes to it
   ssa-terminator   a block ends with its one terminator
   ssa-block        branches and phis name blocks of this function; every block can be reached
@@ -12,8 +12,10 @@ Every stage (`ir`, `ir-opt`):
   ssa-phi          phis stand first in a block and have one operand for each predecessor
   ssa-definition   a value is defined by one op of this function
   ssa-dominance    a definition dominates its uses (a phi uses its operands at the end of their blocks)
+`ir-opt` and later:
+  ssa-wide         no value has more than 32 bits
 `ir-pred` and later:
-  ssa-machine      only ops of the machine, on i32 and i1, and word accesses
+  ssa-machine      only ops of the machine, and accesses of whole words
 `ir-div`:
   ssa-reducible    every loop is entered through its header alone
   ssa-critical     an edge into a block with phis is the only one out of its source
@@ -65,6 +67,7 @@ def function_faults(function: Function, stage: str = "ir") -> list[Diagnostic]:
     """The faults of one kernel. A kind is looked for only where those before it leave its question meaningful."""
     later = STAGES.index(stage)
     groups: list[Callable[[Function], Iterator[Diagnostic]]] = [_shape, _rows, _values]
+    groups += [_narrow] if later >= STAGES.index("ir-opt") else []
     groups += [_machine] if later >= STAGES.index("ir-pred") else []
     groups += [_reducible, _divergent] if later >= STAGES.index("ir-div") else []
     for group in groups:
@@ -226,13 +229,17 @@ def _comes_before(cfg: Cfg, definition: tuple[Block, int], use: tuple[Block, int
 # Stages
 
 
-def _machine(function: Function) -> Iterator[Diagnostic]:
+def _narrow(function: Function) -> Iterator[Diagnostic]:
     for op in function.ops():
         types = [v.ty for v in [*op.uses, *([op.result] if op.result is not None else [])]]
+        if any(ty.bits > I32.bits for ty in types):
+            yield _fault("ssa-wide", "the machine has only 32-bit words", function, op)
+
+
+def _machine(function: Function) -> Iterator[Diagnostic]:
+    for op in function.ops():
         if not op.spec.machine:
             yield _fault("ssa-machine", "is no operation of the machine", function, op)
-        elif any(ty not in (I1, I32) for ty in types):
-            yield _fault("ssa-machine", "the machine has only 32-bit words", function, op)
         elif "mem" in op.spec.attrs and op.attr("mem") != "b32":
             yield _fault("ssa-machine", "the machine's memory is read and written in words", function, op)
 

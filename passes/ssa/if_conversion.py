@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from qgc.ir.ssa.cfg import Cfg
 from qgc.ir.ssa.divergence import Divergence
-from qgc.ir.ssa.edges import drop_unreachable
+from qgc.ir.ssa.edges import drop_unreachable, merge_chains
 from qgc.ir.ssa.function import Block, Builder, Function, Op, Value
 
 
@@ -31,6 +31,7 @@ class IfConversion:
         changed = False
         while any(self._convert(function, block) for block in function.blocks):
             drop_unreachable(function)
+            merge_chains(function)
             changed = True
         return changed
 

@@ -25,7 +25,10 @@ class Simplify:
     def run(self, function: Function) -> bool:
         """Simplify until nothing changes."""
         changed = rewrite(function, _simplify)
-        return _constant_guards(function) or changed
+        while _constant_guards(function):
+            rewrite(function, _simplify)
+            changed = True
+        return changed
 
 
 def _simplify(op: Op, b: Builder) -> Value | None:

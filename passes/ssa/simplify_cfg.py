@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from qgc.ir.ssa.cfg import Cfg
-from qgc.ir.ssa.edges import drop_unreachable, redirect, remove_predecessor, rename_predecessor
-from qgc.ir.ssa.function import Block, Const, Function, is_const, make
+from qgc.ir.ssa.edges import drop_unreachable, merge_chains, redirect, remove_predecessor
+from qgc.ir.ssa.function import Const, Function, is_const, make
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +50,6 @@ def _fold_branches(function: Function) -> bool:
     return changed
 
 
-def _merge_chains(function: Function) -> bool:
-    """A block whose only successor has no other predecessor takes it in."""
-    predecessors = Cfg(function).predecessors
-    into: dict[Block, Block] = {}
-    for block in function.blocks:
-        while block not in into and block.terminator.name == "br":
-            target = block.terminator.blocks[0]
-            if target is block or target is function.entry or len(predecessors[target]) != 1:
-                break
-            function.replace_uses({p.result: p.operands[0] for p in target.phis if p.result is not None})
-            block.ops = [*block.ops[:-1], *target.body, target.terminator]
-            into[target] = block
-            for successor in target.successors:
-                rename_predecessor(successor, target, block)
-                predecessors[successor] = [block if p is target else p for p in predecessors[successor]]
-    function.blocks = [block for block in function.blocks if block not in into]
-    return bool(into)
-
-
 def _skip_empty(function: Function) -> bool:
     """Branches to a block that only branches on go where it goes."""
     changed = False
@@ -97,4 +78,4 @@ def _one_return(function: Function) -> bool:
     return drop_unreachable(function)
 
 
-_STEPS = (_fold_branches, drop_unreachable, _merge_chains, _skip_empty, _one_return)
+_STEPS = (_fold_branches, drop_unreachable, merge_chains, _skip_empty, _one_return)

@@ -61,7 +61,7 @@ class Writer:
     def pick(self, ty: Ty) -> Value:
         """A value of a type, or a constant."""
         found = [v for v in self.values if v.ty is ty]
-        if found and self.draw(st.integers(0, 4)):
+        if found and self.draw(st.integers(0, 4)) > 0:
             return found[-1 - self.draw(st.integers(0, min(len(found), 8) - 1))]
         return const(ty, self.draw(CONSTANTS))
 
