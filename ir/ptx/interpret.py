@@ -237,9 +237,10 @@ class _BlockRun:
 
     def _branch_by_table(self, step: _Step, active: Mask) -> None:
         index = step.sources[0]()[active]
-        if (index >= len(step.jumps)).any():
-            who = self.lanes.thread_name(int(np.flatnonzero(active)[0]))
-            message = f"{who} branches to entry {int(index.max())} of a list of {len(step.jumps)}"
+        outside = index >= len(step.jumps)
+        if outside.any():
+            who = self.lanes.thread_name(int(np.flatnonzero(active)[outside.argmax()]))
+            message = f"{who} branches to entry {int(index[outside][0])} of a list of {len(step.jumps)}"
             raise fail("launch-branch", message, step.item.span)
         self.pc[active] = np.array(step.jumps, dtype=np.int64)[index]
 
