@@ -105,7 +105,7 @@ class _Edges:
             if node.result is not None:
                 writers[classes(node.result)] = i
         for i, node in enumerate(self.nodes):
-            for reg in node.reads():
+            for reg in dict.fromkeys(node.reads()):
                 j = writers.get(classes(reg))
                 if j is not None and j != i and self.nodes[j].result is not reg:
                     self.weak[j].append(i)

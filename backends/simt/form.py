@@ -7,7 +7,7 @@ a step adds one block, and the best `BEAM` states of equal block count are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from qgc.backends.simt.coalesce import Classes
@@ -277,5 +277,8 @@ def _bits(mask: int) -> Iterator[int]:
         mask ^= low
 
 
-def _mask(indices: Iterator[int] | list[int]) -> int:
-    return sum(1 << i for i in indices)
+def _mask(indices: Iterable[int]) -> int:
+    mask = 0
+    for i in indices:
+        mask |= 1 << i
+    return mask
