@@ -44,7 +44,7 @@ class ImmKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Imm:
-    """A literal. INT: the value, -2^63 .. 2^64-1. F32, F64: the IEEE bit pattern, 32 or 64 bits."""
+    """A literal. INT: the value, above -2^63 and below 2^64. F32, F64: the IEEE bit pattern, 32 or 64 bits."""
 
     value: int
     kind: ImmKind = ImmKind.INT

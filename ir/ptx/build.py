@@ -322,8 +322,11 @@ class _Builder(Transformer_NonRecursive[Token, Module]):
     # Constants
 
     def constant(self, meta: Meta, children: _Children) -> Imm:
-        value = self.paren(meta, children)
-        return Imm(value.value, value.kind, self._at(meta))
+        folded = self.paren(meta, children)
+        value = (
+            folded.value if folded.value != -(2**63) else 2**63
+        )  # the same 64 bits, which print as they parse
+        return Imm(value, folded.kind, self._at(meta))
 
     def paren(self, meta: Meta, children: _Children) -> Constant:
         return self._try(meta, constants.fold, [c if isinstance(c, Constant) else str(c) for c in children])

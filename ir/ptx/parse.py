@@ -20,13 +20,11 @@ MAX_NESTING = 200
 """Deepest tree that is accepted, counted in grammar rules: far above any compiler's, far below Python's stack."""
 
 _WORDS = {
-    "ADDRESS_SIZE": ".address_size",
-    "ALIAS": ".alias",
-    "ALIGN": ".align",
+    "$END": "the end of the file",
     "AT": "a guard",
+    "ATTRIBUTE": ".attribute",
     "BAR": "'|'",
     "CALL": "an instruction",
-    "CALLPROTOTYPE": ".callprototype",
     "CLOSE": "'}'",
     "COLON": "':'",
     "COMMA": "','",
@@ -48,8 +46,9 @@ _WORDS = {
     "MORETHAN": "'>'",
     "NAME": "a name",
     "NOT": "'!'",
-    "OPERAND": "an operand",
+    "NUMBER": "a version number",
     "OPCODE": "an instruction",
+    "OPERAND": "an operand",
     "OPERATOR": "an operator",
     "PLUS": "'+'",
     "PTR": ".ptr",
@@ -59,14 +58,17 @@ _WORDS = {
     "SEMICOLON": "';'",
     "SINK": "'_'",
     "SPACE": "a state space",
-    "TARGET": ".target",
     "TARGETS": "a list of targets",
     "TILDE": "a number",
     "TYPE": "a type",
     "VECTOR": "a vector size",
-    "VERSION": "a version number",
     "WARP_SZ": "a number",
-    "__ANON_0": ".version",
+    "_ADDRESS_SIZE": ".address_size",
+    "_ALIAS": ".alias",
+    "_ALIGN": ".align",
+    "_CALLPROTOTYPE": ".callprototype",
+    "_TARGET": ".target",
+    "_VERSION": ".version",
 }
 """How a diagnostic names a terminal of the grammar."""
 
