@@ -1,8 +1,9 @@
 """Jump threading: a block that does nothing but go on is skipped by those that lead to it, and dropped.
 
 Keeps: the order of the remaining blocks, and so where lanes meet again.
-Leaves alone: block 0, and an empty block on a back edge that several blocks lead to. There lanes that leave a loop body
-at different places wait for each other; without it the first ones would run ahead, one iteration at a time.
+Leaves alone: block 0, and an empty block on a back edge that several blocks or a serial one lead to. There lanes that
+leave a loop body at different places or times wait for each other; without it the first ones would run ahead, one
+iteration at a time.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ def _skippable(program: Program) -> int | None:
         is_empty = not block.instrs and not block.live_outs and not branch.is_conditional
         if number == 0 or not is_empty or branch.taken == number:
             continue
-        comes_from = sum(number in _targets(other.branch) for other in program.blocks)
+        before = [other for other in program.blocks if number in _targets(other.branch)]
         goes_back = branch.taken != EXIT and branch.taken < number
-        if not (goes_back and comes_from > 1):
+        if not (goes_back and (len(before) > 1 or any(other.serial for other in before))):
             return number
     return None
 

@@ -51,6 +51,11 @@ def test_a_latch_with_one_way_in_goes() -> None:
     assert threaded(body) == f"block 0:\n{WORK}  branch r1 ? exit : 0\n"
 
 
+def test_a_latch_after_a_serial_block_stays() -> None:
+    body = f"block 0 serial:\n{WORK}  branch r1 ? exit : 1\nblock 1:\n  branch 0\n"
+    assert threaded(body) == body
+
+
 def test_an_endless_empty_block_stays() -> None:
     body = f"block 0:\n{WORK}  branch 1\nblock 1:\n  branch 1\n"
     assert threaded(body) == body
