@@ -70,7 +70,7 @@ _COLUMNS = ("blocks", "registers", "constants", "prompt", "answers", "executed",
 def table(rows: Iterable[Stats]) -> str:
     """The statistics as a text table, one launch a line."""
     heads = ("kernel", *_COLUMNS, "tokens/op")
-    lines = [heads]
+    lines: list[tuple[str, ...]] = [heads]
     for row in rows:
         numbers = (str(getattr(row, name)) for name in _COLUMNS)
         lines.append((row.kernel, *numbers, f"{row.tokens_per_operation:.2f}"))
