@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from qgc.runtime.checkpoint import Checkpoint
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+"""Threads that spin for each other cost minutes on a busy machine, and gain little on small models."""
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -46,3 +54,17 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
             pytest.fail("\n".join([*diff, "rerun with --bless to accept"]), pytrace=False)
 
     return check
+
+
+@pytest.fixture(scope="session")
+def nano(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkpoint]:
+    """The smallest machine as a model, built and loaded once for all tests."""
+    from qgc.backends.weights import build
+    from qgc.ir.layout.shape import SHAPES
+    from qgc.ir.machine.config import PRESETS
+    from qgc.runtime.checkpoint import Checkpoint
+
+    folder = tmp_path_factory.mktemp("checkpoints") / "nano"
+    build(PRESETS["nano"], SHAPES["tiny"], "float32", folder)
+    yield Checkpoint(folder)
+    shutil.rmtree(folder)

@@ -140,11 +140,15 @@ def _trace(kernel: Kernel, result: Result) -> Iterator[str]:
 
 
 def _check(kernel: Kernel, request: Request, result: Result) -> None:
-    from qgc.runtime.engines.hf import open_checkpoint
+    from qgc.runtime.checkpoint import Checkpoint
+    from qgc.runtime.engines.hf import check_fit, checkpoint_folder
 
     if result.run is None:
         raise TypeError("the engine gave no tokens")
-    checkpoint = result.checkpoint or open_checkpoint(kernel.program, request.model, request.progress)
+    checkpoint = result.checkpoint
+    if checkpoint is None:
+        checkpoint = Checkpoint(checkpoint_folder(kernel.program, request.model, request.progress))
+        check_fit(checkpoint, kernel.program)
     began = time.perf_counter()
     replay = checkpoint.replay(result.run)
     seconds = time.perf_counter() - began

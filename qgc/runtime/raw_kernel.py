@@ -11,7 +11,8 @@ import numpy as np
 from qgc.diagnostics import fail
 from qgc.driver import Kernel, Settings, Source
 from qgc.ir.machine.config import MachineConfig, preset
-from qgc.runtime.engines import Request, engine
+from qgc.runtime.engines import Request
+from qgc.runtime.engines import engine as make_engine
 from qgc.runtime.engines.base import ModelChoice
 from qgc.runtime.progress import on_stderr
 from qgc.sources import Sources
@@ -51,7 +52,7 @@ class RawKernel:
         """Remember what to compile and how to run it; the options are those of `qgc run`."""
         config = preset(machine) if isinstance(machine, str) else machine
         self.name = name
-        self.engine = engine
+        self.engine = make_engine(engine)
         self.last: Result | None = None
         self._model = ModelChoice(shape, dtype, None if checkpoint is None else Path(checkpoint), bake)
         self._budget = budget
@@ -69,7 +70,7 @@ class RawKernel:
             request = Request(
                 _sizes("grid", grid), _sizes("block", block), tuple(args), self._budget, self._model, progress
             )
-            self.last = engine(self.engine).run(self._kernel, request)
+            self.last = self.engine.run(self._kernel, request)
         for number, array in self.last.arrays.items():
             if not np.array_equal(args[number], array):
                 np.copyto(args[number], array)

@@ -133,7 +133,7 @@ def test_run_takes_cuda_and_the_names_of_its_parameters(frontend: str) -> None:
 
 
 def test_what_run_prints_are_arguments(tmp_path: Path) -> None:
-    args = ["run", DOT, "--engine", "isa", "--block", "3"]
+    args = ["run", str(DOT), "--engine", "isa", "--block", "3"]
     first = qgc(*args, "1,2,3", "dot_param_1=-4,5,6", "0").stdout.split()
     assert qgc(*args, *first).stdout.split()[2] == f"dot_param_2={2 * (-4 + 10 + 18)}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qgc.diagnostics import fail
@@ -19,47 +20,62 @@ if TYPE_CHECKING:
 
 
 class HfEngine:
-    """Builds or finds the checkpoint, feeds it the launch, and reads its recurrent state."""
+    """Builds or finds the checkpoint, feeds it the launch, and reads its recurrent state.
+
+    The model of the last launch stays loaded for the next one.
+    """
 
     name = "hf"
+
+    def __init__(self) -> None:
+        self._loaded: Checkpoint | None = None
 
     def run(self, kernel: Kernel, request: Request) -> Result:
         """Link and run.
 
         Raises:
-            QgcError: what building, linking and running raise; `checkpoint-machine` when the folder is another machine.
+            QgcError: what building, linking and running raise; `checkpoint-machine` or `checkpoint-kernel` when the
+                given folder is another machine or has another kernel in it.
         """
         program = kernel.program
-        checkpoint = open_checkpoint(program, request.model, request.progress)
+        folder = checkpoint_folder(program, request.model, request.progress)
+        if self._loaded is None or self._loaded.folder != folder:
+            self._loaded = Checkpoint(folder)
+        checkpoint = self._loaded
+        check_fit(checkpoint, program)
         include = checkpoint.baked is None
         launch = link(program, request.grid, request.block, request.args, include_program=include)
         run = checkpoint.run(launch, request.budget or BUDGET, request.progress)
         return Result(numbered(launch, run), launch, run, checkpoint)
 
 
-def open_checkpoint(program: Program, choice: ModelChoice, progress: Progress) -> Checkpoint:
-    """The checkpoint that runs a program: the given folder, or one out of the cache, which is built when need be.
+def checkpoint_folder(program: Program, choice: ModelChoice, progress: Progress) -> Path:
+    """The given folder, or that of a checkpoint out of the cache, which is built when need be.
 
     Raises:
-        QgcError: `checkpoint-machine` or `checkpoint-kernel` when the folder holds another machine or kernel, and what
-            building raises.
+        QgcError: what building raises.
     """
-    if choice.folder is None:
-        baked = program if choice.bake else None
-        return Checkpoint(
-            cached(CheckpointSpec(program.config, shape(choice.shape), choice.dtype, baked), progress)
-        )
-    checkpoint = Checkpoint(choice.folder)
+    if choice.folder is not None:
+        return choice.folder
+    baked = program if choice.bake else None
+    return cached(CheckpointSpec(program.config, shape(choice.shape), choice.dtype, baked), progress)
+
+
+def check_fit(checkpoint: Checkpoint, program: Program) -> None:
+    """Refuse to run a program on another machine than it was compiled for, or another one than is baked in.
+
+    Raises:
+        QgcError: `checkpoint-machine` or `checkpoint-kernel`.
+    """
     if checkpoint.machine != program.config:
         raise fail(
             "checkpoint-machine",
-            f"{choice.folder} is machine {checkpoint.machine.name}, the program is for {program.config.name}",
+            f"{checkpoint.folder} is machine {checkpoint.machine.name}, the program is for {program.config.name}",
             hint=f"compile with --machine {checkpoint.machine.name}, or build a checkpoint for {program.config.name}",
         )
     if checkpoint.baked not in (None, program.kernel):
         raise fail(
             "checkpoint-kernel",
-            f"{choice.folder} has kernel {checkpoint.baked} in its weights, not {program.kernel}",
+            f"{checkpoint.folder} has kernel {checkpoint.baked} in its weights, not {program.kernel}",
             hint="leave --checkpoint out, or build it without --bake",
         )
-    return checkpoint
