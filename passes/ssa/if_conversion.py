@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,23 +28,28 @@ class IfConversion:
     produces: ClassVar[str | None] = None
 
     def run(self, function: Function) -> bool:
-        """Convert inner forks first, until none is short enough."""
+        """Convert inner forks first, round after round, until none is short enough."""
+        divergence = None if Cfg(function).irreducible_edges else Divergence(function)
         changed = False
-        while any(self._convert(function, block) for block in function.blocks):
+        while self._round(function, divergence):
             drop_unreachable(function)
             merge_chains(function)
             changed = True
         return changed
 
-    def _convert(self, function: Function, block: Block) -> bool:
-        fork = _fork(function, block)
-        if fork is None:
-            return False
-        limit = self.uniform_limit if _is_uniform(function, block) else self.limit
-        if fork.cost > limit:
-            return False
-        fork.flatten()
-        return True
+    def _round(self, function: Function, divergence: Divergence | None) -> bool:
+        """Convert every fork without forks in it; they have no block in common but where they meet."""
+        predecessors = Cfg(function).predecessors
+        forks = [fork for block in function.blocks if (fork := _fork(block, predecessors)) is not None]
+        short = [fork for fork in forks if fork.cost <= self._limit(fork, divergence)]
+        for fork in short:
+            fork.flatten()
+        return bool(short)
+
+    def _limit(self, fork: _Fork, divergence: Divergence | None) -> int:
+        condition = fork.head.terminator.operands[0]
+        uniform = divergence is not None and divergence.is_uniform(condition)
+        return self.uniform_limit if uniform else self.limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +114,12 @@ def _is_free(op: Op) -> bool:
     return op.name in ("param", "sreg", "zext")
 
 
-def _fork(function: Function, block: Block) -> _Fork | None:
+def _fork(block: Block, predecessors: Mapping[Block, list[Block]]) -> _Fork | None:
     if block.terminator.name != "cbr":
         return None
     taken, other = block.terminator.blocks
     if taken is other:
         return None
-    predecessors = Cfg(function).predecessors
     first, second = (_is_side(side, predecessors[side]) for side in (taken, other))
     join = None
     sides: tuple[Block | None, Block | None] = (None, None)
@@ -135,8 +140,3 @@ def _is_side(block: Block, predecessors: list[Block]) -> bool:
         and all(op.spec.pure or op.spec.guardable for op in block.body)
         and not block.phis
     )
-
-
-def _is_uniform(function: Function, block: Block) -> bool:
-    """Whether all lanes are known to take the same side."""
-    return not Cfg(function).irreducible_edges and Divergence(function).is_uniform_branch(block)

@@ -132,9 +132,7 @@ def memory() -> Memory:
 def stages(module: Module) -> tuple[str, ...]:
     """How far the passes can take a function: the machine writes words only."""
     stores = [op for op in module.functions[0].ops() if op.name == "store"]
-    return (
-        ("ir",) if any(op.attr("mem") not in ("b32", "b64") for op in stores) else ("ir", "ir-div")
-    )
+    return ("ir",) if any(op.attr("mem") not in ("b32", "b64") for op in stores) else ("ir", "ir-div")
 
 
 @pytest.mark.parametrize("line", LINES)
