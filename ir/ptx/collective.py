@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from qgc.ir.ptx.ops import Form
+from qgc.ir.ptx.decode import Form
 
 Array: TypeAlias = NDArray[Any]
 

@@ -26,8 +26,9 @@ from qgc.ir.ptx.ast import (
     Symbol,
     Vector,
 )
+from qgc.ir.ptx.decode import Form
 from qgc.ir.ptx.lanes import CARRY, Lanes, Mask, Reader
-from qgc.ir.ptx.ops import Form, OperandSpec
+from qgc.ir.ptx.ops import OperandSpec
 from qgc.ir.ptx.semantics import SEMANTICS, numpy_type
 from qgc.ir.ptx.space import Addresses, Space, Threads
 from qgc.ir.ptx.types import TYPES

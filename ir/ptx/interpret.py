@@ -17,11 +17,11 @@ from qgc.diagnostics import QgcError, fail
 from qgc.ir.launch import Dim3, Launch, Memory
 from qgc.ir.ptx.ast import Instruction, Module, Symbol
 from qgc.ir.ptx.collective import REDUCTIONS, WARP_OPS
+from qgc.ir.ptx.decode import Form, decode
 from qgc.ir.ptx.execute import Action, Executor, Target
 from qgc.ir.ptx.flat import FlatFunction, flatten
 from qgc.ir.ptx.kernels import find_kernel, ptx_params
 from qgc.ir.ptx.lanes import Lanes, Mask, Reader
-from qgc.ir.ptx.ops import Form, decode
 from qgc.ir.ptx.variables import Variables
 from qgc.ir.ptx.verify import verify_function
 

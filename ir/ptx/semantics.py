@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from qgc.ir.ptx.ops import Form
+from qgc.ir.ptx.decode import Form
 from qgc.ir.ptx.types import TYPES
 
 Array: TypeAlias = NDArray[Any]

@@ -41,8 +41,9 @@ from qgc.ir.ptx.ast import (
     Variable,
     Vector,
 )
+from qgc.ir.ptx.decode import Form, Unknown, decode
 from qgc.ir.ptx.flat import FlatFunction, flatten
-from qgc.ir.ptx.ops import Form, OperandSpec, Unknown, decode
+from qgc.ir.ptx.ops import OperandSpec
 from qgc.ir.ptx.special import SPECIAL_TYPES
 from qgc.ir.ptx.types import TYPES
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qgc.ir.ptx.ops import GROUPS, OPS, Form, OperandSpec, OpSpec, decode, resolve_type
+from qgc.ir.ptx.decode import Form, decode, resolve_type
+from qgc.ir.ptx.ops import GROUPS, OPS, OperandSpec, OpSpec
 from qgc.ir.ptx.parse import parse
 from qgc.ir.ptx.semantics import SEMANTICS
 from qgc.ir.ptx.types import TYPES
