@@ -16,8 +16,9 @@ CONSTANT = 2.0**20
 """What the constant coordinates hold. So large that the wires vanish beside it: RMSNorm's factor is then the same power
 of two for every token, in every dtype, and normalised wires are exact."""
 
-STATE_LEVEL = 2.0**15
-"""What a stored bit is in the recurrent state; 0 when the bit is off."""
+STATE_LEVEL = 1.5 * 2.0**15
+"""What a stored bit is in the recurrent state; 0 when the bit is off. So large that eps vanishes in the gated RMSNorm;
+with the significand 1.5 the float32 roundings of query scale and norm cancel, and a bit is read back as exactly 1."""
 
 
 def norm_factor(shape: ModelShape) -> float:

@@ -1,0 +1,131 @@
+"""Which units may open, given which coordinates are not 0.
+
+A unit gives nothing while its gate is 0 or below, and while its up form is 0. For every unit the plan picks a *watch
+set* of coordinates of its layer: when all of them are 0, and every coordinate lies within bounds, the unit provably
+gives nothing. The step looks only at the units that the non-zero coordinates watch. The bounds come from a profile of
+real tokens; the step checks them at every layer of every token and runs the layer in full when one is broken, so a
+wrong guess costs time and never a result.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qgc.runtime.sparse.weights import Rows, Weights
+
+
+class Plan(NamedTuple):
+    """Watch lists.
+
+    Attributes:
+        watch: the units watched by coordinate c of layer n are `watch_unit[watch[k]:watch[k + 1]]`, k = n * hidden + c.
+        always: the units of layer n that no set closes are `always_unit[always[n]:always[n + 1]]`.
+        low, high: bounds of the residual before each layer's units, `[layer][coordinate]`.
+    """
+
+    watch: NDArray[np.int32]
+    watch_unit: NDArray[np.int32]
+    always: NDArray[np.int32]
+    always_unit: NDArray[np.int32]
+    low: NDArray[np.float32]
+    high: NDArray[np.float32]
+
+
+def run_in_full(w: Weights) -> Plan:
+    """The plan of a model that nothing is known about: bounds that nothing keeps, so every layer runs in full."""
+    size = (w.layers, w.hidden)
+    nothing = np.zeros(0, dtype=np.int32)
+    return Plan(
+        np.zeros(w.layers * w.hidden + 1, dtype=np.int32),
+        nothing,
+        np.zeros(w.layers + 1, dtype=np.int32),
+        nothing,
+        np.full(size, np.inf, dtype=np.float32),
+        np.full(size, -np.inf, dtype=np.float32),
+    )
+
+
+def make_plan(
+    w: Weights, on: NDArray[np.int64], low: NDArray[np.float32], high: NDArray[np.float32], tokens: int
+) -> Plan:
+    """Choose watch sets that are seldom open, by how often each coordinate was not 0 in `tokens` tokens.
+
+    A coordinate that was never 0 is bounded by what was seen of it. The bounds of the others are rounded outward to
+    powers of two, and hold 0 and 1: a value that was never seen may still be a bit.
+    """
+    low, high = _bounds(low, high, on == tokens)
+    watch: list[list[int]] = [[] for _ in range(w.layers * w.hidden)]
+    always: list[list[int]] = []
+    for layer in range(w.layers):
+        rate = on[layer] / max(1, tokens)
+        always.append([])
+        for unit in range(w.mlp.layer[layer], w.mlp.layer[layer + 1]):
+            chosen = _watch_set(w, unit, rate, low[layer], high[layer])
+            if chosen is None:
+                always[-1].append(unit)
+            else:
+                for c in chosen:
+                    watch[layer * w.hidden + c].append(unit)
+    return Plan(*_lists(watch), *_lists(always), low, high)
+
+
+def _bounds(
+    low: NDArray[np.float32], high: NDArray[np.float32], is_constant: NDArray[np.bool_]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    loose = _rounded(np.minimum(low, 0)), np.maximum(_rounded(np.maximum(high, 0)), np.float32(1.001))
+    low, high = (np.where(is_constant, v, 0).astype(np.float32) for v in (low, high))
+    spare = np.float32(1e-4) * np.abs(high)
+    return np.where(is_constant, low - spare, loose[0]), np.where(is_constant, high + spare, loose[1])
+
+
+def _rounded(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Away from 0 to a power of two, with a thousandth to spare."""
+    size = np.abs(values)
+    power = np.exp2(np.ceil(np.log2(np.maximum(size, 1e-30)) - 1e-4))
+    return (np.sign(values) * np.where(size > 0, power, 0) * 1.001).astype(np.float32)
+
+
+def _lists(lists: list[list[int]]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    ptr = np.zeros(len(lists) + 1, dtype=np.int32)
+    ptr[1:] = np.cumsum([len(units) for units in lists])
+    return ptr, np.array([u for units in lists for u in units], dtype=np.int32)
+
+
+def _watch_set(
+    w: Weights, unit: int, rate: NDArray[np.float64], low: NDArray[np.float32], high: NDArray[np.float32]
+) -> list[int] | None:
+    """The cheaper of two sets: one that keeps the gate shut, one that makes the up form 0; None when neither is."""
+    sets = [
+        s
+        for s in (_gate_set(w.mlp.gate, unit, rate, low, high), _up_set(w.mlp.up, unit, rate))
+        if s is not None
+    ]
+    return min(sets, key=lambda s: float(rate[s].sum()), default=None)
+
+
+def _gate_set(
+    rows: Rows, unit: int, rate: NDArray[np.float64], low: NDArray[np.float32], high: NDArray[np.float32]
+) -> list[int] | None:
+    """Coordinates without which the gate's largest value is 0 or less, rarest first."""
+    entries = slice(rows.ptr[unit], rows.ptr[unit + 1])
+    cols, vals = rows.col[entries], rows.val[entries].astype(np.float64)
+    most = np.maximum(vals * low[cols], vals * high[cols])
+    largest = most.sum()
+    chosen: list[int] = []
+    slack = 1e-3 * np.abs(most).sum()
+    for i in sorted(range(len(cols)), key=lambda i: (rate[cols[i]], -most[i])):
+        if largest <= slack:
+            return chosen
+        if most[i] > 0 and rate[cols[i]] < 1:
+            chosen.append(int(cols[i]))
+            largest -= most[i]
+    return chosen if largest <= slack else None
+
+
+def _up_set(rows: Rows, unit: int, rate: NDArray[np.float64]) -> list[int] | None:
+    """All coordinates of the up form, when none of them is a constant."""
+    cols = rows.col[rows.ptr[unit] : rows.ptr[unit + 1]]
+    return None if (rate[cols] >= 1).any() else [int(c) for c in cols]
