@@ -1,0 +1,1 @@
+"""What each stage is: data type, text form, verifier and exact evaluator; one package a language."""
