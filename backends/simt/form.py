@@ -92,6 +92,7 @@ class _Former:
         self.atoms = [atoms[node.atom] if node.atom else 0 for node in self.nodes]
         self.stores = _mask(i for i, node in enumerate(self.nodes) if is_store(node))
         self.copies = _mask(i for i, node in enumerate(self.nodes) if node.op == COPY)
+        self.zeros = _mask(i for i, node in enumerate(self.nodes) if node.op == "nop")
         self.products = _mask(
             i for i, n in enumerate(self.nodes) if n.op in OPS and OPS[n.op].unit is Circuit.MULTIPLY
         )
@@ -122,7 +123,7 @@ class _Former:
     def bound(self, state: _State) -> float:
         """The cost of a state and at least the blocks that are still needed."""
         rest = self.all & ~state.placed
-        slots = (rest & ~self.copies).bit_count() / self.config.stages
+        slots = (rest & ~self.copies & ~self.zeros).bit_count() / self.config.stages
         return state.cost + max(slots, (rest & self.stores).bit_count())
 
     def step(self, state: _State, block: int) -> _State:
@@ -182,12 +183,17 @@ class _Former:
             return False
         if block.bit_count() <= self.config.stages:
             return True
-        needy = sum(not self.is_free_copy(i, block) for i in _bits(block))
+        needy = sum(self.host(i, block) is None for i in _bits(block))
         return needy <= self.config.stages
 
-    def is_free_copy(self, i: int, block: int) -> bool:
-        """Whether node i is a copy of a result of the same block."""
-        return bool(self.copies >> i & 1) and bool(_mask(self.graph.flow[i]) & block)
+    def host(self, i: int, block: int) -> int | None:
+        """The node of the block whose stage node i shares: a copy that of its operand, a zero that of the first zero."""
+        if self.copies >> i & 1:
+            return next((j for j in self.graph.flow[i] if block >> j & 1), None)
+        if self.zeros >> i & 1:
+            first = next(_bits(block & self.zeros))
+            return first if first != i else None
+        return None
 
     def is_block(self, block: int, placed: int) -> bool:
         """Whether a set of nodes fits the stages, the live-outs and the rules of serial blocks."""
@@ -231,16 +237,16 @@ class _Former:
 
     def choices(self, i: int, block: int, chosen: dict[int, int]) -> list[int]:
         """The stages that node i can take after those chosen."""
+        if (host := self.host(i, block)) is not None:
+            return [chosen[host]]
         flow = [j for j in self.graph.flow[i] if block >> j & 1]
-        if self.is_free_copy(i, block):
-            return [chosen[flow[0]]]
         earliest = max((chosen[j] + self.latency(j) for j in flow), default=0)
         allowed: range | tuple[int, ...] = range(self.config.stages)
         if self.stores >> i & 1:
             allowed = (self.config.store_stage,)
         elif self.products >> i & 1:
             allowed = self.config.multiply_stages
-        taken = [chosen[j] for j in chosen if not self.is_free_copy(j, block)]
+        taken = chosen.values()
         return [stage for stage in allowed if stage >= earliest and stage not in taken]
 
     def latency(self, i: int) -> int:

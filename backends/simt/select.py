@@ -117,6 +117,7 @@ class _Selector:
         self.phis: list[tuple[Op, Phi]] = []
         self.unit = Unit("")
         self.atoms = 0
+        self.quotients: dict[tuple[Unit, str], Reg] = {}
         read = [op.attr("sreg") for op in function.ops() if op.name == "sreg"]
         self.axes = 3 if "tid.z" in read else 2 if "tid.y" in read else 1
 
@@ -328,9 +329,12 @@ class _Selector:
         return self.emit(op, "sub", row, self.emit(op, "mul", self.quotient(op, "xy"), Row("ntid.y")))
 
     def quotient(self, op: Op, axes: str) -> Reg:
-        """The linear thread index divided by the size of a row (`x`) or of a plane (`xy`)."""
-        product = self.emit(op, "mul", TID, Row(RECIPROCALS[axes]))
-        return self.emit(op, "shr", product, Row(16))
+        """The linear thread index divided by the size of a row (`x`) or of a plane (`xy`), once in a unit."""
+        key = (self.unit, axes)
+        if key not in self.quotients:
+            product = self.emit(op, "mul", TID, Row(RECIPROCALS[axes]))
+            self.quotients[key] = self.emit(op, "shr", product, Row(16))
+        return self.quotients[key]
 
     # Memory --------------------------------------------------------------------------------------------------------
 
