@@ -63,12 +63,15 @@ def increment(
 ) -> None:
     """Layer 2 for one digit: add `(bits + carry) mod radix` to the target wires while `when` holds.
 
-    Bit i flips when a carry comes in and all bits below it are 1.
+    Bit i flips when a carry comes in and all bits below it are 1. The digit's bits may be shared wires that hold more
+    than 1 while `when` is 0: the gate is shut by that much more.
     """
     for i, target in enumerate(targets):
         b.add(target, conjunction(when), digit.bits[i])
+        spare = sum(b.info(bit).high - 1 for bit in digit.bits[:i])
         for term in terms:
-            b.add(target, conjunction(when, *term, *digit.bits[:i]), 1 - 2 * digit.bits[i])
+            gate = conjunction(when, *term, *digit.bits[:i]) - 2 * spare * (1 - when)
+            b.add(target, gate, 1 - 2 * digit.bits[i])
 
 
 def add(

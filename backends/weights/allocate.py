@@ -7,8 +7,9 @@ from collections import Counter
 
 from qgc.diagnostics import fail
 from qgc.ir.layout.layout import Clear, Layout
-from qgc.ir.layout.schedule import Graph, Schedule
+from qgc.ir.layout.schedule import Schedule
 from qgc.ir.layout.shape import ModelShape
+from qgc.ir.netlist.graph import Graph
 from qgc.ir.netlist.netlist import Netlist
 
 
@@ -82,7 +83,7 @@ class _Room:
 def _lives(netlist: Netlist, schedule: Schedule) -> list[tuple[int, int]]:
     """For each wire the time of its first write (-1 for the token's fields) and of its last read."""
     graph = Graph(netlist)
-    times = [2 * n + 1 for n in schedule.unit_layer] + [2 * n for n in schedule.head_layer]
+    times = schedule.times
     lives = []
     for wire, info in enumerate(netlist.wires):
         born = -1 if info.token_field else min((times[n] for n in graph.writers[wire]), default=-1)

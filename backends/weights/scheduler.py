@@ -10,8 +10,9 @@ from __future__ import annotations
 import heapq
 
 from qgc.diagnostics import fail
-from qgc.ir.layout.schedule import Graph, Schedule
+from qgc.ir.layout.schedule import Schedule
 from qgc.ir.layout.shape import ModelShape
+from qgc.ir.netlist.graph import Graph
 from qgc.ir.netlist.netlist import Netlist
 
 _SHARE = 0.9
@@ -34,7 +35,7 @@ def schedule(netlist: Netlist, shape: ModelShape) -> Schedule:
     _pull_early(graph, times, limit)
     layers = [t // 2 for t in times]
     units = len(netlist.units)
-    return Schedule(length, tuple(layers[:units]), tuple(layers[units:]))
+    return Schedule(netlist, shape, length, tuple(layers[:units]), tuple(layers[units:]))
 
 
 def _tails(graph: Graph, order: list[int]) -> list[int]:

@@ -8,60 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qgc.ir.netlist.evaluate import head_signals
-from qgc.ir.netlist.netlist import FromUnit, Netlist
+from qgc.ir.layout.shape import ModelShape
+from qgc.ir.netlist.netlist import Netlist
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A layer for each unit and each head, by number, and how many layers there are."""
+    """A netlist in layers of a shape: the layer of each unit and each head, by number, and how many layers there are."""
 
+    netlist: Netlist
+    shape: ModelShape
     layers: int
     unit_layer: tuple[int, ...]
     head_layer: tuple[int, ...]
 
-
-class Graph:
-    """The netlist as nodes: units first, then heads. All lists are by node or wire number.
-
-    Attributes:
-        reads: wires that a node reads.
-        writes: wires that a node adds to.
-        readers, writers: the reverse.
-        parity: 0 for heads, 1 for units (a node's times are congruent to it modulo 2).
-    """
-
-    def __init__(self, netlist: Netlist) -> None:
-        units, heads = netlist.units, netlist.heads
-        self.parity = [1] * len(units) + [0] * len(heads)
-        self.reads: list[list[int]] = []
-        for unit in units:
-            self.reads.append(sorted({w for s in (unit.gate, unit.up) for w, _ in s.terms}))
-        for head in heads:
-            self.reads.append(sorted({w for s in head_signals(head) for w, _ in s.terms}))
-        self.writes: list[list[int]] = [[] for _ in self.parity]
-        self.writers: list[list[int]] = []
-        self.readers: list[list[int]] = [[] for _ in netlist.wires]
-        for wire, info in enumerate(netlist.wires):
-            nodes = sorted({t.unit if isinstance(t, FromUnit) else len(units) + t.head for t in info.terms})
-            self.writers.append(nodes)
-            for node in nodes:
-                self.writes[node].append(wire)
-        for node, wires in enumerate(self.reads):
-            for wire in wires:
-                self.readers[wire].append(node)
-
-    def order(self) -> list[int]:
-        """The nodes in an order in which every node follows the writers of what it reads."""
-        open_writers = [len(w) for w in self.writers]
-        open_reads = [sum(1 for w in wires if open_writers[w]) for wires in self.reads]
-        ready = [n for n, count in enumerate(open_reads) if count == 0]
-        for node in ready:
-            for wire in self.writes[node]:
-                open_writers[wire] -= 1
-                if open_writers[wire] == 0:
-                    for reader in self.readers[wire]:
-                        open_reads[reader] -= 1
-                        if open_reads[reader] == 0:
-                            ready.append(reader)
-        return ready
+    @property
+    def times(self) -> list[int]:
+        """The half step in which each node runs: units first, then heads."""
+        return [2 * n + 1 for n in self.unit_layer] + [2 * n for n in self.head_layer]

@@ -137,10 +137,15 @@ Term = FromUnit | FromHead
 
 @dataclass(slots=True)
 class WireInfo:
-    """A wire's name, the field of the token's embedding it stands for (None for computed wires), and its terms."""
+    """A wire: its name, the embedding field it stands for (None for computed wires), its range, and its terms.
+
+    The range is a promise of the circuit that made the wire; the evaluator checks it, the layout clears by it.
+    """
 
     name: str
     token_field: str | None = None
+    low: int = 0
+    high: int = 1
     terms: list[Term] = field(default_factory=list)
 
 
@@ -175,16 +180,16 @@ class Builder:
         """A wire that the token's embedding sets; `name` is the field, outside any scope."""
         return self._wire(name, token_field=name)
 
-    def wire(self, name: str) -> Signal:
-        """A new wire without terms: its value is the sum of what is added to it."""
-        return self._wire(self.scope + name)
+    def wire(self, name: str, low: int = 0, high: int = 1) -> Signal:
+        """A new wire without terms: its value is the sum of what is added to it, between `low` and `high`."""
+        return self._wire(self.scope + name, None, low, high)
 
-    def bus(self, name: str, width: int) -> list[Signal]:
+    def bus(self, name: str, width: int, high: int = 1) -> list[Signal]:
         """`width` new wires, `name[0]` first."""
-        return [self.wire(f"{name}[{i}]") for i in range(width)]
+        return [self.wire(f"{name}[{i}]", 0, high) for i in range(width)]
 
-    def _wire(self, name: str, token_field: str | None = None) -> Signal:
-        self.netlist.wires.append(WireInfo(name, token_field))
+    def _wire(self, name: str, token_field: str | None = None, low: int = 0, high: int = 1) -> Signal:
+        self.netlist.wires.append(WireInfo(name, token_field, low, high))
         return Signal(0, ((Wire(len(self.netlist.wires) - 1), 1),))
 
     def info(self, signal: Signal) -> WireInfo:

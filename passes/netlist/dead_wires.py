@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from qgc.ir.netlist.evaluate import head_signals
+from qgc.ir.netlist.graph import head_signals
 from qgc.ir.netlist.netlist import FromHead, FromUnit, Head, Key, Netlist, Signal, Unit, Wire, WireInfo
 
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qgc.backends.circuits import adders, multiplier, shifter
-from qgc.ir.netlist.evaluate import Evaluator, depths
+from qgc.ir.netlist.evaluate import Evaluator
+from qgc.ir.netlist.graph import Graph
 from qgc.ir.netlist.netlist import ONE, ZERO, Builder, Signal
 
 MASK = 0xFFFFFFFF
@@ -39,7 +40,7 @@ class Bench:
     @property
     def depth(self) -> int:
         """Layers from operands to result."""
-        return max(depths(self.b.netlist)[0])
+        return max(Graph(self.b.netlist).depths()[0])
 
 
 def _adder(b: Builder, x: list[Signal], y: list[Signal], flags: list[Signal], out: list[Signal]) -> None:
