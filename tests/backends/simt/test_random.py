@@ -64,6 +64,7 @@ def test_both_interpreters_leave_the_same_memory(function: Function, given: Inpu
     assert memory_of_machine(function, given, LARGE) == memory_of_ssa(function, given)
 
 
+@settings(max_examples=15)
 @given(functions(wide=False), INPUTS)
 def test_the_same_on_fifteen_registers_or_a_clear_refusal(function: Function, given: Input) -> None:
     compiled(function)
