@@ -31,6 +31,7 @@ from qgc.ir.ssa.ops import ATTRS, OPS, OpSpec
 from qgc.ir.ssa.types import I1, I32, SPACES, TYPES, Ty
 
 _UNIFORMITY = {None: "", True: "uniform ", False: "varying "}
+_LONGEST_NUMBER = 24
 _KEYWORDS = ("uniform", "varying", "if")
 
 
@@ -201,7 +202,17 @@ class _Line:
             self.wrong(repr(text))
 
     def integer(self, what: str) -> int:
-        return int(self.take("number", what).text, 0)
+        token = self.take("number", what)
+        if len(token.text) > _LONGEST_NUMBER:
+            raise fail("ssa-syntax", "the number is too long", token.span)
+        return int(token.text, 16 if "x" in token.text else 10)
+
+    def string(self, what: str) -> str:
+        token = self.take("string", what)
+        try:
+            return str(json.loads(token.text))
+        except json.JSONDecodeError:
+            raise fail("ssa-syntax", f"{token.text} has an unknown escape", token.span) from None
 
     def end(self) -> None:
         if self:
@@ -244,7 +255,7 @@ class _Parser:
         line.expect("kernel")
         name = line.take("name", "the kernel's name").text
         line.expect("from")
-        self.source = str(json.loads(line.take("string", "the source file's name").text))
+        self.source = line.string("the source file's name")
         line.expect("{")
         line.end()
         params: list[Param] = []
@@ -294,7 +305,7 @@ class _Parser:
             line.expect("]")
             ty, size = f"{ty}[{count}]", size * count
         is_pointer = line.skip("ptr")
-        name = str(json.loads(line.take("string", "the parameter's name").text))
+        name = line.string("the parameter's name")
         return Param(name, ty, offset, size, is_pointer)
 
     def symbol(self, line: _Line) -> Symbol:
@@ -304,7 +315,7 @@ class _Parser:
         address = line.integer("the variable's address")
         line.expect(":")
         size = line.integer("the variable's size in bytes")
-        name = str(json.loads(line.take("string", "the variable's name").text))
+        name = line.string("the variable's name")
         init = b""
         if line.skip("="):
             digits = "".join(t.text for t in line.tokens[line.at :])

@@ -9,6 +9,7 @@ Every stage:
   ssa-type         its types fit the row; constants are in range; conversions go the right way
   ssa-guard        only guardable ops have a guard, and it is an i1
   ssa-param        a parameter read lies inside the parameter space, aligned to its size
+  ssa-symbol       variables of one space do not overlap, lie below `SPACE_BYTES`, and hold their initial bytes
   ssa-phi          phis stand first in a block and have one operand for each predecessor
   ssa-definition   a value is defined by one op of this function
   ssa-dominance    a definition dominates its uses (a phi uses its operands at the end of their blocks)
@@ -45,6 +46,10 @@ STAGES: tuple[str, ...] = ("ir", "ir-opt", "ir-pred", "ir-div")
 """The stages whose data type is an SSA function, in order."""
 
 
+SPACE_BYTES = 1 << 24
+"""No state space but global memory is larger, nor is the parameter space."""
+
+
 def verify(module: Module, stage: str = "ir") -> None:
     """Check every kernel of a module.
 
@@ -66,7 +71,7 @@ def verify_function(function: Function, stage: str = "ir") -> None:
 def function_faults(function: Function, stage: str = "ir") -> list[Diagnostic]:
     """The faults of one kernel. A kind is looked for only where those before it leave its question meaningful."""
     later = STAGES.index(stage)
-    groups: list[Callable[[Function], Iterator[Diagnostic]]] = [_shape, _rows, _values]
+    groups: list[Callable[[Function], Iterator[Diagnostic]]] = [_shape, _declarations, _rows, _values]
     groups += [_narrow] if later >= STAGES.index("ir-opt") else []
     groups += [_machine] if later >= STAGES.index("ir-pred") else []
     groups += [_reducible, _divergent] if later >= STAGES.index("ir-div") else []
@@ -99,6 +104,20 @@ def _shape(function: Function) -> Iterator[Diagnostic]:
                     yield _fault("ssa-block", f"block {target.name} is not in this function", function, op)
             if op.spec.terminator and function.entry in op.blocks:
                 yield _fault("ssa-entry", "it goes to the entry block", function, op)
+
+
+def _declarations(function: Function) -> Iterator[Diagnostic]:
+    if function.param_bytes > SPACE_BYTES:
+        yield _fault("ssa-param", f"there are {function.param_bytes} bytes of parameters", function)
+    end: dict[str, int] = {}
+    for symbol in sorted(function.symbols, key=lambda s: s.address):
+        if symbol.address < end.get(symbol.space, 0):
+            yield _fault("ssa-symbol", f"{symbol.name} overlaps the variable before it", function)
+        end[symbol.space] = symbol.address + symbol.size
+        if end[symbol.space] > SPACE_BYTES:
+            yield _fault("ssa-symbol", f"{symbol.name} ends at {end[symbol.space]}", function)
+        if len(symbol.init) > symbol.size:
+            yield _fault("ssa-symbol", f"{symbol.name} has {len(symbol.init)} initial bytes", function)
 
 
 # Ops against their rows

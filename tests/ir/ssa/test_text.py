@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from qgc.diagnostics import QgcError, Span
 from qgc.ir.ssa.function import Block, Function, Module, Value, make
@@ -62,6 +65,14 @@ def test_faulty_functions_print_too() -> None:
 
 
 BAD = [
+    (
+        'kernel k from "k.ptx" {\ne:\n %a: i32 = add 1, 99999999999999999999999999\n}',
+        "ssa-syntax",
+        "the number is too long",
+        3,
+        19,
+    ),
+    ('kernel k from "k\\q.ptx" {', "ssa-syntax", "unknown escape", 1, 15),
     ("kernel k {", "ssa-syntax", "expected 'from', found '{'", 1, 10),
     ('kernel k from "k.ptx" {', "ssa-syntax", "the kernel is not closed", 1, 1),
     ('kernel k from "k.ptx" {\ne:\n  %a: i8 = add 1, 2\n ret\n}', "ssa-syntax", "no type 'i8'", 3, 7),
@@ -140,3 +151,44 @@ def test_all_undefined_names_are_told_at_once() -> None:
 def test_junk_is_a_clean_error(junk: str) -> None:
     with pytest.raises(QgcError):
         parse(junk, "junk.ir")
+
+
+FILES = [*sorted((GOLDEN / "ir").glob("*.clang32.ir")), GOLDEN / "ssa-ops" / "ops.ir"]
+TOKENS = st.sampled_from(
+    [
+        "",
+        "{",
+        "}",
+        ":",
+        ",",
+        "=",
+        '"',
+        "\\",
+        "@",
+        "%x",
+        "-1",
+        "08",
+        "0x",
+        "i64",
+        "phi",
+        "br",
+        "if",
+        "ret",
+        ";",
+    ]
+)
+
+
+@given(st.data())
+def test_damaged_text_is_read_or_refused(data: st.DataObject) -> None:
+    words = re.split(r"(\s+)", data.draw(st.sampled_from(FILES)).read_text())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(words) - 1))
+        words[at] = data.draw(st.one_of(TOKENS, st.sampled_from(words)))
+    try:
+        module = parse("".join(words), "damaged.ir")
+        text = to_text(module)
+        assert to_text(parse(text, "damaged.ir")) == text
+        verify(module)
+    except QgcError as error:
+        assert error.exit_code == 1
