@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -21,7 +22,7 @@ def cli_markdown() -> str:
         "Exit codes: 0 done, 1 the input was rejected, 2 wrong usage, 70 a bug in qgc, 130 interrupted.",
         "stdout carries the result alone; `-` is stdin or stdout.",
     ]
-    width = {"max_content_width": WIDTH, "terminal_width": WIDTH}
+    width: dict[str, Any] = {"max_content_width": WIDTH, "terminal_width": WIDTH}
     root = cli.make_context("qgc", [], resilient_parsing=True, **width)
     for name in COMMANDS:
         command = cli.get_command(root, name)

@@ -21,13 +21,14 @@ from qgc.cli.options import (
     read_source,
     write_output,
 )
-from qgc.diagnostics import fail
+from qgc.diagnostics import QgcError, fail
 from qgc.ir.machine.config import PRESETS
 from qgc.runtime.engines import ENGINES
 from qgc.sources import Sources
 
 if TYPE_CHECKING:
     from qgc.driver import Kernel
+    from qgc.runtime.checkpoint import Replay
     from qgc.runtime.engines import Request, Result
 
 
@@ -152,16 +153,22 @@ def _check(kernel: Kernel, request: Request, result: Result) -> None:
     began = time.perf_counter()
     replay = checkpoint.replay(result.run)
     seconds = time.perf_counter() - began
-    if replay.mismatches:
-        answered, expected = replay.first or ("", "")
-        raise fail(
-            "replay-mismatch",
-            f"{len(replay.mismatches)} of {replay.positions} generated tokens differ in a replay by stock transformers; "
-            f"the first is token {replay.mismatches[0]}: {expected} in the run, {answered} in the replay",
-            hint="the checkpoint is damaged or not exact; build it again",
-        )
+    if not replay.is_equal:
+        raise mismatch(replay)
     click.echo(
-        f"check: {replay.positions} generated tokens replayed by one prefill of stock transformers, all equal, "
-        f"{seconds:.1f} s",
+        f"check: {replay.positions} generated tokens and all of memory replayed by one prefill of stock transformers, "
+        f"all equal, {seconds:.1f} s",
         err=True,
     )
+
+
+def mismatch(replay: Replay) -> QgcError:
+    """The error of a replay that came out otherwise."""
+    message = f"{len(replay.words)} words of memory differ"
+    if replay.first is not None:
+        answered, expected = replay.first
+        message = (
+            f"{len(replay.mismatches)} of {replay.positions} generated tokens differ, the first at {replay.mismatches[0]}: "
+            f"{expected} in the run, {answered} in the replay; {message}"
+        )
+    return fail("replay-mismatch", message, hint="the checkpoint is damaged or not exact; build it again")

@@ -107,14 +107,18 @@ class Checkpoint:
         return Run(launch.read(memory), tokens, generated, memory)
 
     def replay(self, run: Run) -> Replay:
-        """Feed a whole stream again in one teacher-forced prefill, and compare every generated token."""
-        answers = [self.token(n) for n in self.model.replay(self.ids(run.tokens[:-1]))]
+        """Feed a whole stream again in one teacher-forced prefill, and compare every generated token and all memory."""
+        from qgc.backends.weights import read_memory
+
+        numbers, cache = self.model.replay(self.ids(run.tokens[:-1]))
+        answers = [self.token(n) for n in numbers]
         positions = [i for i, is_own in enumerate(run.generated) if is_own]
         wrong = [i for i in positions if answers[i - 1] != run.tokens[i]]
-        names = [
-            (self.vocabulary.name(answers[i - 1]), self.vocabulary.name(run.tokens[i])) for i in wrong[:1]
-        ]
-        return Replay(len(positions), tuple(wrong), names[0] if names else None)
+        name = self.vocabulary.name
+        first = (name(answers[wrong[0] - 1]), name(run.tokens[wrong[0]])) if wrong else None
+        memory = read_memory(cache, self.manifest)
+        words = [i for i, (a, b) in enumerate(zip(memory, run.memory, strict=True)) if a != b]
+        return Replay(len(positions), tuple(wrong), first, tuple(words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +129,15 @@ class Replay:
         positions: generated tokens that were compared.
         mismatches: positions in the stream where the answers differ.
         first: what the replay answered at the first of them, and what the stream has.
+        words: words of memory that differ at the end.
     """
 
     positions: int
-    mismatches: tuple[int, ...]
-    first: tuple[str, str] | None
+    mismatches: tuple[int, ...] = ()
+    first: tuple[str, str] | None = None
+    words: tuple[int, ...] = ()
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether nothing differs."""
+        return not self.mismatches and not self.words

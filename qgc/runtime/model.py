@@ -95,15 +95,17 @@ class Model:
         session.ids += generated
         return generated
 
-    def replay(self, ids: Sequence[int]) -> list[int]:
-        """The model's greedy answer after each token of `ids`, from one teacher-forced prefill."""
+    def replay(self, ids: Sequence[int]) -> tuple[list[int], Any]:
+        """Feed `ids` in one teacher-forced prefill: the greedy answer after each of them, and the cache after all."""
         import torch
+        from transformers import DynamicCache
 
+        cache = DynamicCache(config=self._model.config)
         with torch.no_grad():
-            hidden = self._model.model(torch.tensor([ids]), use_cache=False).last_hidden_state[0]
+            hidden = self._model.model(torch.tensor([ids]), cache=cache).last_hidden_state[0]
             rows = [self._model.lm_head(part).argmax(-1) for part in hidden.split(LOGIT_ROWS)]
         answers: list[int] = torch.cat(rows).tolist()
-        return answers
+        return answers, cache
 
 
 class _Counter:

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from qgc.cli.main import cli
+from qgc.cli.run import mismatch
 from qgc.diagnostics import QgcError
 from qgc.driver import Kernel, Settings, source
 from qgc.ir.machine.config import PRESETS
@@ -60,7 +61,8 @@ def test_the_model_writes_what_the_interpreter_writes(
     assert model.run.memory == reference.run.memory
     assert model.arrays[0].tolist() == expected
     replay = nano.replay(model.run)
-    assert (replay.positions, replay.mismatches) == (sum(model.run.generated), ())
+    assert replay.positions == sum(model.run.generated)
+    assert replay.is_equal
 
 
 def test_a_replay_finds_a_token_that_the_model_would_not_write(nano: Checkpoint) -> None:
@@ -71,7 +73,11 @@ def test_a_replay_finds_a_token_that_the_model_would_not_write(nano: Checkpoint)
     tokens[position] = Token(tokens[position].kind, tokens[position].payload ^ 1)
     replay = nano.replay(replace(run, tokens=tokens))
     assert position in replay.mismatches
-    assert replay.first is not None
+    assert "replay-mismatch" in str(mismatch(replay))
+    memory = [word ^ (number == 3) for number, word in enumerate(run.memory)]
+    replay = nano.replay(replace(run, memory=memory))
+    assert (replay.mismatches, replay.words) == ((), (3,))
+    assert "1 words of memory differ" in str(mismatch(replay))
 
 
 def test_faults_are_told_as_by_the_interpreter(nano: Checkpoint) -> None:
@@ -96,7 +102,10 @@ def test_run_with_a_checkpoint_checks_it(nano: Checkpoint, tmp_path: Path) -> No
     result = CliRunner().invoke(cli, [*args, "--block", "2", "a=1,2", "n=3"])
     assert result.exit_code == 0, result.stderr
     assert result.stdout == "a=4,5\n"
-    assert "generated tokens replayed by one prefill of stock transformers, all equal" in result.stderr
+    assert (
+        "generated tokens and all of memory replayed by one prefill of stock transformers, all equal"
+        in result.stderr
+    )
 
 
 def test_raw_kernel_on_the_model(nano: Checkpoint) -> None:

@@ -33,7 +33,7 @@ def test_an_array_shorter_than_what_the_kernel_writes() -> None:
     assert found.code == "run-store"
     assert found.span is not None
     assert str(found.span) == "k.ptx:9:3"
-    assert "threads 4, 5" in found.message
+    assert "thread 5 stores" in found.message
     assert "byte address 48, 0 bytes past the end of out (5 words at byte address 28)" in found.message
     assert "so far: a = 1 2 3 4 5 6; out = 1 2 3 4 0" in (found.hint or "")
 
@@ -63,7 +63,9 @@ def test_a_kernel_that_never_ends_tells_where_and_what_was_done() -> None:
     found = fault(body, 2, ints(5, 6), ints(0, 0), budget=60)
     assert found.code == "run-budget"
     assert str(found.span) == "k.ptx:12:1"
-    assert "did not end within 60 tokens; one of threads 0, 1 still runs at block 1" in found.message
+    assert (
+        "did not end within 60 tokens; still going: threads 0, 1, at block 1 of the program" in found.message
+    )
     assert "out = 5 6" in (found.hint or "")
 
 

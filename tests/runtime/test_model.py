@@ -58,10 +58,13 @@ def test_a_session_continues_where_it_stopped(folder: Path) -> None:
 def test_a_replay_answers_as_generation_did(folder: Path) -> None:
     model, session = Model(folder), Session()
     generated = model.extend(session, list(range(40)), STOP, 300)
-    answers = model.replay(session.ids[:-1])
+    answers, cache = model.replay(session.ids[:-1])
     assert answers[39:] == generated
     assert len(answers) == len(session.ids) - 1
     assert len(set(generated)) > 3
+    for layer in range(2):
+        stepped, prefilled = (c.get_recurrent_state(layer, state_idx=0) for c in (session.cache, cache))
+        assert (stepped - prefilled).abs().max() < 1e-4
 
 
 def test_generation_ends_at_a_stop_token(folder: Path) -> None:
