@@ -328,11 +328,15 @@ class Kernel:
 
     @cached_property
     def program(self) -> Program:
-        """The kernel's machine blocks."""
+        """The kernel's machine blocks, its parameters by the names of the source where that has them."""
         if self.start[1] == "blocks":
             program: Program = self.start[0]
             return program
-        return function_to_blocks(self.function, self.settings.machine)
+        from qgc.passes.blocks.name_params import name_params
+
+        lowered = function_to_blocks(self.function, self.settings.machine)
+        named = self._declared(lowered.kernel)
+        return lowered if named is None else name_params(lowered, [param.name for param in named])
 
     @cached_property
     def params(self) -> tuple[Param, ...]:

@@ -63,14 +63,15 @@ class Watch:
         """Refuse a store beside all arrays, which the machine itself would carry out."""
         image = self.launch.image
         lanes = [lane for lane, on in enumerate(self.machine.mask) if on]
-        words = [token.payload + lane for lane in lanes] if token.kind == "adr_v" else [token.payload]
-        for word in words:
+        for lane in lanes:
+            word = token.payload + (lane if token.kind == "adr_v" else 0)
             if image.region_of(word) is None:
-                stage = self.launch.program.config.store_stage
+                is_known = token.kind == "adr_v" or len(lanes) == 1
+                who = self.threads([lane]) if is_known else f"one of {self.threads(lanes)}"
                 raise fail(
                     "run-store",
-                    f"{self.threads(lanes)} stores to byte address {4 * word}, {image.near(4 * word)}",
-                    self.span(stage),
+                    f"{who} stores to byte address {4 * word}, {image.near(4 * word)}",
+                    self.span(self.launch.program.config.store_stage),
                     f"the array is too short for what the kernel writes, or an index is wrong; {self.so_far()}",
                 )
 
@@ -101,7 +102,7 @@ class Watch:
         """The error of a launch that did not end within its budget of generated tokens."""
         machine = self.machine
         alive = [lane for lane, block in enumerate(machine.next_block[machine.group]) if block != EXIT]
-        where = f"{self.threads(alive)} still runs at block {machine.block} of the program"
+        where = f"still going: {self.threads(alive)}, at block {machine.block} of the program"
         return fail(
             "run-budget",
             f"the kernel did not end within {budget} tokens; {where}",
@@ -110,10 +111,10 @@ class Watch:
         )
 
     def threads(self, lanes: list[int]) -> str:
-        """Threads of the current group, and the block of the grid when there are several."""
+        """Threads of the current group by number, and the block of the grid when there are several."""
         base = self.machine.group * self.launch.program.config.lanes
         numbers = ", ".join(str(base + lane) for lane in lanes)
-        shown = f"thread {numbers}" if len(lanes) == 1 else f"one of threads {numbers}"
+        shown = f"thread{'s' if len(lanes) != 1 else ''} {numbers}"
         if len(self.launch.prompts) == 1:
             return shown
         x, y, z = list(self.launch.geometry.blocks())[self.ctaid]
