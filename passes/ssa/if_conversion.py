@@ -17,12 +17,16 @@ class IfConversion:
     """Run both sides of a fork that meet again at once, in one block.
 
     Pure ops are run for all lanes; loads, stores and atomics get the condition, or its complement, as their guard;
-    phis of the meeting place become selects. A side that only some lanes take costs its ops either way, so a fork is
-    converted up to `limit` ops; a fork that all lanes of a group take together up to `uniform_limit`.
+    phis of the meeting place become selects.
+
+    A branch keeps its condition in the mask of the lanes for free and lets a group skip a side that no lane takes;
+    straight code saves a pass of the machine for each side, but has to carry the condition to every guarded access.
+    So only forks of a `cost` up to `limit` are converted, up to `uniform_limit` those that all lanes of a group take
+    together: larger limits cost more tokens on the examples.
     """
 
-    limit: int = 12
-    uniform_limit: int = 4
+    limit: int = 6
+    uniform_limit: int = 3
     name: ClassVar[str] = "if-conversion"
     requires: ClassVar[tuple[str, ...]] = ("ir-opt", "ir-pred")
     produces: ClassVar[str | None] = None
@@ -67,10 +71,8 @@ class _Fork:
 
     @property
     def cost(self) -> int:
-        """Ops that every lane would run: those of both sides, and a select for each phi."""
-        inside = sum(
-            len([op for op in side.body if not _is_free(op)]) for side in self.sides if side is not None
-        )
+        """What every lane would run: the ops of both sides, and a select for each phi."""
+        inside = sum(_cost(op) for side in self.sides if side is not None for op in side.body)
         return inside + len(self.join.phis)
 
     def flatten(self) -> None:
@@ -109,9 +111,11 @@ class _Fork:
             phi.operands = [*(v for _, v in kept), value]
 
 
-def _is_free(op: Op) -> bool:
-    """Launch constants are operands of the machine's instructions, a predicate is a word already."""
-    return op.name in ("param", "sreg", "zext")
+def _cost(op: Op) -> int:
+    """Launch constants are operands of instructions and a predicate is a word already; a guard is a value to carry."""
+    if op.name in ("param", "sreg", "zext"):
+        return 0
+    return 3 if op.spec.guardable else 1
 
 
 def _fork(block: Block, predecessors: Mapping[Block, list[Block]]) -> _Fork | None:
