@@ -8,7 +8,7 @@ of each unit, a unit writes at most one, and all its reads of the old member can
 
 from __future__ import annotations
 
-from qgc.backends.simt.code import COPY, ZERO, Code, Condition, Node, Phi, Reg, Unit
+from qgc.backends.simt.code import COPY, ZERO, Code, Node, Phi, Reg, Unit
 from qgc.backends.simt.depend import dependence_graph
 from qgc.backends.simt.live import Liveness, liveness
 
@@ -36,9 +36,10 @@ class Classes:
 def coalesce(code: Code) -> Classes:
     """Give phis their copies and return which registers are one."""
     classes = Classes()
-    copies = _insert_copies(code, classes)
+    _insert_copies(code, classes)
     _break_cycles(code, classes)
     depth = loop_depths(code)
+    copies = [(unit, phi) for target in code.units for phi in target.phis for unit in phi.args]
     for unit, phi in sorted(copies, key=lambda c: -depth[c[0]]):
         _drop_copy(code, classes, unit, phi)
     return classes
@@ -59,40 +60,23 @@ def loop_depths(code: Code) -> dict[Unit, int]:
     return depth
 
 
-def _insert_copies(code: Code, classes: Classes) -> list[tuple[Unit, Phi]]:
-    """A copy for each argument, at the end of its unit; returns where they are."""
-    copies = []
+def _insert_copies(code: Code, classes: Classes) -> None:
+    """A copy for each argument, at the end of its unit. A unit before phis has one successor (`ssa-critical`)."""
     for successor in code.units:
         for phi in successor.phis:
             for unit, arg in phi.args.items():
                 copy = code.reg(phi.result.name, phi.result.tokens, unit.span)
-                node = Node("nop" if arg == ZERO else COPY, arg, result=copy, span=unit.span)
-                unit.nodes.append(node)
+                unit.nodes.append(Node("nop" if arg == ZERO else COPY, arg, result=copy, span=unit.span))
                 phi.args[unit] = copy
                 classes.union(phi.result, copy)
-                if isinstance(arg, Reg):
-                    copies.append((unit, phi))
-    return copies
 
 
 def _break_cycles(code: Code, classes: Classes) -> None:
-    """Where copies want each other's old values (a swap), or the branch does, read the old value before."""
+    """Where copies want each other's old values (a swap), one of them is read before."""
     for unit in code.units:
         for node in [n for n in unit.nodes if n.op == COPY]:
-            if dependence_graph(unit, classes) is None and isinstance(node.a, Reg):
+            if isinstance(node.a, Reg) and dependence_graph(unit, classes) is None:
                 node.a = _save(code, unit, node.a)
-        written = [classes(node.result) for node in unit.nodes if node.result is not None]
-        condition = unit.condition
-        if (
-            condition is not None
-            and classes(condition.reg) in written
-            and not _is_written(unit, condition.reg)
-        ):
-            unit.condition = Condition(_save(code, unit, condition.reg), condition.negated)
-
-
-def _is_written(unit: Unit, reg: Reg) -> bool:
-    return any(node.result is reg for node in unit.nodes)
 
 
 def _save(code: Code, unit: Unit, reg: Reg) -> Reg:

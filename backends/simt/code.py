@@ -54,10 +54,6 @@ class Condition:
     reg: Reg
     negated: bool = False
 
-    def inverted(self) -> Condition:
-        """The other way round."""
-        return Condition(self.reg, not self.negated)
-
 
 @dataclass(eq=False, slots=True)
 class Node:
@@ -83,14 +79,6 @@ class Node:
                 yield operand
         if self.guard is not None:
             yield self.guard.reg
-
-    def replace(self, old: Reg, new: Operand) -> None:
-        """Read `new` in place of `old`; a guard can only be replaced by a register."""
-        self.a = new if self.a is old else self.a
-        self.b = new if self.b is old else self.b
-        self.data = new if self.data is old else self.data
-        if self.guard is not None and self.guard.reg is old and isinstance(new, Reg):
-            self.guard = Condition(new, self.guard.negated)
 
 
 @dataclass(eq=False, slots=True)

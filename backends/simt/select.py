@@ -38,14 +38,6 @@ _SAME = {
 }
 """SSA operations that are one machine operation on the same operands."""
 
-_SWAPPED = {
-    "icmp.gt.s": "icmp.lt.s",
-    "icmp.le.s": "icmp.ge.s",
-    "icmp.gt.u": "icmp.lt.u",
-    "icmp.le.u": "icmp.ge.u",
-}
-"""Comparisons that are another one on exchanged operands."""
-
 _ZERO_TESTS = {
     ("icmp.lt.s", None, 1): ("setge", True),
     ("icmp.ge.s", None, 1): ("setlt", True),
@@ -224,7 +216,7 @@ class _Selector:
         }
         if op.name in handlers:
             handlers[op.name](op)
-        elif op.name in _SAME or op.name in _SWAPPED:
+        elif op.name in _SAME:
             self.simple(op)
         else:
             self.fault("simt-op", f"`{op.name}` is no operation of machine {self.config.name}", op)
@@ -232,8 +224,6 @@ class _Selector:
     def simple(self, op: Op) -> None:
         """One operation on two operands."""
         name, (left, right) = op.name, op.operands
-        if name in _SWAPPED:
-            name, left, right = _SWAPPED[name], right, left
         a, b = self.operand(left), self.operand(right)
         if (zero := _ZERO_TESTS.get((name, _small(left), _small(right)))) is not None:
             operation, is_zero_first = zero

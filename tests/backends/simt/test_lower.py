@@ -222,6 +222,28 @@ def test_lane_and_warp() -> None:
     ]
 
 
+@pytest.mark.parametrize(("guard", "want"), [(0, [0, 0]), (1, [8, 9])])
+def test_guards_that_are_constant(guard: int, want: list[int]) -> None:
+    program = compile_text(
+        f"  %s4: i32 = shl %t, 2\n  %p: i32 = add %a, %s4\n  %v: i32 = load.global.b32 %p if {guard}:i1\n"
+        + STORE
+    )
+    assert run(program, 2, ints(8, 9), ints(5, 5), 0).arrays["b"].tolist() == want
+    stored = compile_text(STORE.replace("%v\n  ret", f"7 if {guard}:i1\n  ret"))
+    assert run(stored, 1, ints(0), ints(5), 0).arrays["b"].tolist() == [7 if guard else 5]
+    atomic = compile_text(f"  %v: i32 = atomic.global.add.b32 %a, 3 if {guard}:i1\n" + STORE)
+    arrays = run(atomic, 1, ints(4), ints(5), 0).arrays
+    assert (arrays["a"].tolist(), arrays["b"].tolist()) == (([7], [4]) if guard else ([4], [0]))
+
+
+@pytest.mark.parametrize("bit", [0, 1])
+def test_choices_that_are_constant(bit: int) -> None:
+    program = compile_text(f"  %v: i32 = select {bit}:i1, %t, %n\n" + STORE)
+    assert run(program, 1, ints(0), ints(5), 9).arrays["b"].tolist() == [0 if bit else 9]
+    branched = compile_text(f"  cbr {bit}:i1, yes, no\nyes:\n  store.global.b32 %b, 1\n  ret\nno:\n  ret\n")
+    assert run(branched, 1, ints(0), ints(5), 9).arrays["b"].tolist() == [1 if bit else 5]
+
+
 # Atomics -------------------------------------------------------------------------------------------------------------
 
 RMW = {
@@ -361,6 +383,21 @@ def test_what_the_machine_cannot_do_is_refused_at_its_place(body: str, code: str
     found, message = refused(body)
     assert found == code
     assert part in message
+
+
+def test_parts_of_words_are_refused() -> None:
+    text = 'kernel k from "k" {\nparam 0: u32 "a"\nparam 4: b8[8] "s"\nentry:\n  %a: i32 = param 0\n'
+    module = parse(
+        text + "  %x: i32 = load.global.u8 %a\n  %y: i32 = param 8\n  store.global.b32 %x, %y\n  ret\n}\n",
+        "k.ir",
+    )
+    with pytest.raises(QgcError) as caught:
+        lower(module.functions[0], SIMT4)
+    messages = [(d.code, d.message) for d in caught.value.diagnostics]
+    assert messages == [
+        ("simt-type", "`load` of u8; the machine accesses whole words"),
+        ("simt-param", "no parameter starts at byte 8"),
+    ]
 
 
 def test_64_bit_values_are_refused() -> None:
