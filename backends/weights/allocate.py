@@ -13,13 +13,14 @@ from qgc.ir.netlist.graph import Graph
 from qgc.ir.netlist.netlist import Netlist
 
 
-def allocate(netlist: Netlist, shape: ModelShape, schedule: Schedule) -> Layout:
+def allocate(schedule: Schedule) -> Layout:
     """Give every wire a coordinate and every head a slot.
 
     Raises:
         QgcError: `layout-width` when more wires are alive at once than the residual stream is wide, with the layer and
             the numbers; `layout-units` when a layer has no unit left for the clears.
     """
+    netlist, shape = schedule.netlist, schedule.shape
     constants = tuple(range(shape.constants))
     code = {name: shape.constants + i for i, name in enumerate(netlist.outputs)}
     outputs = {w for s in netlist.outputs.values() for w, _ in s.terms}
@@ -45,9 +46,7 @@ def allocate(netlist: Netlist, shape: ModelShape, schedule: Schedule) -> Layout:
         coordinate[wire] = slot
         heapq.heappush(alive, (lives[wire][1], wire))
     clears.sort(key=lambda c: (c.layer, c.wire))
-    return Layout(
-        shape, schedule, tuple(coordinate), _head_slots(schedule, shape), constants, code, tuple(clears)
-    )
+    return Layout(schedule, tuple(coordinate), _head_slots(schedule, shape), constants, code, tuple(clears))
 
 
 def clear_units(low: int) -> int:

@@ -37,4 +37,4 @@ def plan(machine: MachineConfig, shape: ModelShape, bake: Program | None = None)
     """Lay a machine out; with `bake`, one whose program is part of it."""
     netlist = interpreter_netlist(machine, bake)
     DeadWires().run(netlist)
-    return Plan(machine, netlist, allocate(netlist, shape, schedule(netlist, shape)))
+    return Plan(machine, netlist, allocate(schedule(netlist, shape)))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from qgc.ir.layout.schedule import Schedule
 from qgc.ir.layout.shape import ModelShape
+from qgc.ir.netlist.netlist import Netlist
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,19 @@ class Layout:
         clears: in order of layer, then wire.
     """
 
-    shape: ModelShape
     schedule: Schedule
     coordinate: tuple[int, ...]
     head_slot: tuple[int, ...]
     constants: tuple[int, ...]
     code: dict[str, int]
     clears: tuple[Clear, ...]
+
+    @property
+    def netlist(self) -> Netlist:
+        """What is laid out."""
+        return self.schedule.netlist
+
+    @property
+    def shape(self) -> ModelShape:
+        """Where it is laid out."""
+        return self.schedule.shape

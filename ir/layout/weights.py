@@ -44,7 +44,7 @@ class Entries:
         """The entries with equal places added, as flat places in a row-major matrix (ascending), and values."""
         flat = np.array(self.rows, dtype=np.int64) * columns + np.array(self.columns, dtype=np.int64)
         place, inverse = np.unique(flat, return_inverse=True)
-        return place, np.bincount(inverse, self.values, len(place))
+        return place, np.bincount(inverse, np.array(self.values, dtype=np.float64), len(place))
 
 
 LayerWeights = dict[str, Entries]

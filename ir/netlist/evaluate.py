@@ -137,7 +137,8 @@ class Evaluator:
             return np.zeros(width)
         if read != 1:
             raise fail("netlist-read", f"head {head.name}: read is {read:g}, above 0 but not 1")
-        return np.nan_to_num(state[_row(head, signals[read_key_at:read_at])]) * (head.scale or 1)
+        bits: Values = np.nan_to_num(state[_row(head, signals[read_key_at:read_at])])
+        return bits * (head.scale or 1)
 
 
 def _are_bits(values: Values) -> bool:

@@ -74,3 +74,26 @@ class Graph:
             names = ", ".join(self.netlist.wires[w].name for w in sorted(set(stuck))[:5])
             raise fail("netlist-cycle", f"wires depend on themselves, among them {names}")
         return wires, nodes
+
+
+def reached(netlist: Netlist) -> tuple[set[int], set[int], set[int]]:
+    """The wires, units and heads that outputs depend on."""
+    wires: set[int] = set()
+    units: set[int] = set()
+    heads: set[int] = set()
+    todo = [w for s in netlist.outputs.values() for w, _ in s.terms]
+    while todo:
+        wire = todo.pop()
+        if wire in wires:
+            continue
+        wires.add(wire)
+        for term in netlist.wires[wire].terms:
+            if isinstance(term, FromUnit):
+                if term.unit not in units:
+                    units.add(term.unit)
+                    unit = netlist.units[term.unit]
+                    todo += [w for s in (unit.gate, unit.up) for w, _ in s.terms]
+            elif term.head not in heads:
+                heads.add(term.head)
+                todo += [w for s in head_signals(netlist.heads[term.head]) for w, _ in s.terms]
+    return wires, units, heads

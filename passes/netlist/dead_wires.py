@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from qgc.ir.netlist.graph import head_signals
+from qgc.ir.netlist.graph import reached
 from qgc.ir.netlist.netlist import FromHead, FromUnit, Head, Key, Netlist, Signal, Unit, Wire, WireInfo
 
 
@@ -18,7 +18,7 @@ class DeadWires:
 
     def run(self, netlist: Netlist) -> bool:
         """Return True exactly when something was dropped."""
-        wires, units, heads = _reached(netlist)
+        wires, units, heads = reached(netlist)
         wires |= {w for w, info in enumerate(netlist.wires) if info.token_field}
         if (
             len(wires) == len(netlist.wires)
@@ -61,25 +61,3 @@ def _map_head(head: Head, signal: Callable[[Signal], Signal]) -> Head:
         read_key=Key(tuple(signal(s) for s in head.read_key.bits)),
         read=signal(head.read),
     )
-
-
-def _reached(netlist: Netlist) -> tuple[set[int], set[int], set[int]]:
-    wires: set[int] = set()
-    units: set[int] = set()
-    heads: set[int] = set()
-    todo = [w for s in netlist.outputs.values() for w, _ in s.terms]
-    while todo:
-        wire = todo.pop()
-        if wire in wires:
-            continue
-        wires.add(wire)
-        for term in netlist.wires[wire].terms:
-            if isinstance(term, FromUnit):
-                if term.unit not in units:
-                    units.add(term.unit)
-                    unit = netlist.units[term.unit]
-                    todo += [w for s in (unit.gate, unit.up) for w, _ in s.terms]
-            elif term.head not in heads:
-                heads.add(term.head)
-                todo += [w for s in head_signals(netlist.heads[term.head]) for w, _ in s.terms]
-    return wires, units, heads
