@@ -47,6 +47,9 @@ from qgc.ir.ptx.special import SPECIAL_TYPES
 
 _Children = list[Any]
 
+MAX_REGISTERS = 1 << 20
+"""The most registers that one `name<count>` may declare."""
+
 
 def build(tree: Tree[Token], file: str) -> Module:
     """Build the syntax tree of `file` from what the grammar recognised.
@@ -144,7 +147,7 @@ class _Builder(Transformer_NonRecursive[Token, Module]):
         return [children[0].value if children else None]
 
     def align(self, _meta: Meta, children: _Children) -> int:
-        value = int(children[0].rstrip("U"), 0)
+        value = self._literal(children[0]).value
         if value <= 0 or value & (value - 1):
             raise fail(
                 "ptx-syntax", f"found alignment {value}, expected a power of two", self._at(children[0])
@@ -172,7 +175,7 @@ class _Builder(Transformer_NonRecursive[Token, Module]):
         return facts
 
     def masked(self, meta: Meta, children: _Children) -> Symbol:
-        mask = constants.literal("INT", children[0]).value
+        mask = self._literal(children[0]).value
         inner: Symbol = children[1]
         return Symbol(inner.name, inner.offset, inner.generic, mask, self._at(meta))
 
@@ -187,7 +190,9 @@ class _Builder(Transformer_NonRecursive[Token, Module]):
         return RegDecl(facts["type"], tuple(names), facts.get("vector", 1), self._at(meta))
 
     def regname(self, meta: Meta, children: _Children) -> RegName:
-        count = int(children[1].rstrip("U"), 0) if len(children) > 1 else None
+        count = self._literal(children[1]).value if len(children) > 1 else None
+        if count is not None and not 0 <= count <= MAX_REGISTERS:
+            raise fail("ptx-syntax", f"{count} registers, at most {MAX_REGISTERS}", self._at(children[1]))
         return RegName(self._plain(children[0]), count, self._at(meta))
 
     # Functions
@@ -225,7 +230,7 @@ class _Builder(Transformer_NonRecursive[Token, Module]):
         )
 
     def directive(self, meta: Meta, children: _Children) -> Directive:
-        return Directive(children[0][1:], tuple(int(c, 0) for c in children[1:]), self._at(meta))
+        return Directive(children[0][1:], tuple(self._literal(c).value for c in children[1:]), self._at(meta))
 
     # Statements
 
@@ -331,7 +336,10 @@ class _Builder(Transformer_NonRecursive[Token, Module]):
     def paren(self, meta: Meta, children: _Children) -> Constant:
         return self._try(meta, constants.fold, [c if isinstance(c, Constant) else str(c) for c in children])
 
-    def _try(self, meta: Meta, function: Callable[..., Constant], *args: Any) -> Constant:
+    def _literal(self, token: Token) -> Constant:
+        return self._try(token, constants.literal, token.type, str(token))
+
+    def _try(self, meta: Meta | Token, function: Callable[..., Constant], *args: Any) -> Constant:
         """Call one of the folding functions; what it refuses is a fault at this place."""
         try:
             return function(*args)
@@ -339,7 +347,7 @@ class _Builder(Transformer_NonRecursive[Token, Module]):
             raise fail("ptx-constant", str(err), self._at(meta)) from err
 
     def literal(self, _meta: Meta, children: _Children) -> Constant:
-        return constants.literal(children[0].type, children[0])
+        return self._literal(children[0])
 
     def unary(self, meta: Meta, children: _Children) -> Constant:
         return self._try(meta, constants.unary, str(children[0]), children[1])

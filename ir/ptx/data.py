@@ -16,8 +16,8 @@ def variable_size(variable: Variable) -> int:
     if variable.init is None or None not in variable.dims:
         return byte_size(variable)
     row = size_of(variable.type) * variable.vector * prod(n for n in variable.dims if n is not None)
-    rows = -(-len(list(_leaves(variable.init))) * size_of(variable.type) // row)
-    return rows * row
+    filled = len(list(leaves(variable.init))) * size_of(variable.type)
+    return -(-filled // row) * row if row else 0
 
 
 def initial_bytes(variable: Variable, address_of: Callable[[Symbol], int]) -> bytes:
@@ -28,7 +28,7 @@ def initial_bytes(variable: Variable, address_of: Callable[[Symbol], int]) -> by
     """
     size = size_of(variable.type)
     raw = bytearray()
-    for leaf in _leaves(variable.init) if variable.init is not None else ():
+    for leaf in leaves(variable.init) if variable.init is not None else ():
         value = literal_bits(leaf, variable.type) if isinstance(leaf, Imm) else address_of(leaf)
         if isinstance(leaf, Symbol) and leaf.mask:
             lowest = leaf.mask & -leaf.mask
@@ -37,9 +37,10 @@ def initial_bytes(variable: Variable, address_of: Callable[[Symbol], int]) -> by
     return bytes(raw.ljust(variable_size(variable), b"\0"))
 
 
-def _leaves(init: Init) -> Iterator[Imm | Symbol]:
+def leaves(init: Init) -> Iterator[Imm | Symbol]:
+    """Yield the elements of an initialiser, first to last."""
     if isinstance(init, InitList):
         for item in init.items:
-            yield from _leaves(item)
+            yield from leaves(item)
     else:
         yield init

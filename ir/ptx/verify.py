@@ -13,7 +13,8 @@ Invariants, each with its code:
   ptx-guard        a guard is a predicate register
   ptx-label        every branch target is a label of the function
   ptx-symbol       every other symbol is a variable, parameter or function
-  ptx-space        a write does not go to read-only memory, and only extern shared arrays lack a length
+  ptx-space        a write does not go to read-only memory; a variable fits its state space, and has a length
+                   unless it is extern shared
   ptx-end          control does not run off the end of a function
 """
 
@@ -41,12 +42,18 @@ from qgc.ir.ptx.ast import (
     Variable,
     Vector,
 )
+from qgc.ir.ptx.data import leaves, variable_size
 from qgc.ir.ptx.decode import Form, Unknown, decode
 from qgc.ir.ptx.flat import FlatFunction, flatten
+from qgc.ir.ptx.kernels import ptx_params
 from qgc.ir.ptx.ops import OperandSpec
 from qgc.ir.ptx.special import SPECIAL_TYPES
 from qgc.ir.ptx.types import TYPES
 
+SPACE_SIZES = {"global": 1 << 28, "shared": 232448, "local": 512 << 10, "const": 64 << 10, "param": 32764}
+"""Bytes of each state space, of the largest GPU; global memory is what the interpreter is ready to hold."""
+
+_FLOATS = ("f32", "f64", "b32", "b64")
 _READ_ONLY = ("const", "param")
 _SPECIAL_READERS = ("mov", "cvt")  # PTX ISA 10: special registers are read by mov or cvt
 _ENDS = ("ret", "exit", "trap", "bra", "brx")
@@ -80,6 +87,10 @@ def _module_faults(module: Module) -> Iterator[Diagnostic]:
 
 
 def _variable_faults(variable: Variable) -> Iterator[Diagnostic]:
+    size, most = variable_size(variable), SPACE_SIZES.get(variable.space, 0)
+    if size > most:
+        message = f"{variable.name} has {size} bytes; .{variable.space} memory has {most}"
+        yield Diagnostic("ptx-space", message, variable.span)
     is_open = None in variable.dims and variable.init is None
     if is_open and not (variable.space == "shared" and "extern" in variable.linkage):
         hint = "give it a length, an initialiser, or make it .extern .shared"
@@ -87,6 +98,10 @@ def _variable_faults(variable: Variable) -> Iterator[Diagnostic]:
     if variable.init is not None and variable.space not in ("global", "const"):
         message = f"{variable.name} is .{variable.space}, which takes no initial value"
         yield Diagnostic("ptx-space", message, variable.span)
+    for leaf in leaves(variable.init) if variable.init is not None else ():
+        if isinstance(leaf, Imm) and leaf.kind is not ImmKind.INT and variable.type not in _FLOATS:
+            message = f"a float literal, expected .{variable.type}"
+            yield Diagnostic("ptx-width", message, leaf.span, "write the value's bits as an integer")
 
 
 def function_faults(module: Module, function: Function) -> list[Diagnostic]:
@@ -99,8 +114,16 @@ def function_faults(module: Module, function: Function) -> list[Diagnostic]:
         param.name: "param" for param in (*function.params, *function.results) if param.space == "param"
     }
     symbols |= {name: variable.space for name, variable in flat.variables.items()}
+    odd = [(name, t) for name, t in flat.registers.items() if t not in TYPES or TYPES[t].bits > 64]
+    if odd:
+        message = "register {} is .{}, which no supported instruction takes"
+        return [Diagnostic("ptx-unsupported", message.format(*row), function.span) for row in odd]
     checker = _Checker(flat, symbols, module)
     faults = list(flat.faults)
+    size = max((param.offset + param.size for param in ptx_params(function)), default=0)
+    if size > SPACE_SIZES["param"]:
+        message = f"the parameters have {size} bytes; .param memory has {SPACE_SIZES['param']}"
+        faults.append(Diagnostic("ptx-space", message, function.span))
     for variable in flat.variables.values():
         faults += _variable_faults(variable)
     for instruction in flat.code:

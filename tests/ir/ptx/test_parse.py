@@ -151,6 +151,7 @@ def test_constant_expressions(text: str, value: int) -> None:
         ("1.0 + 1", "operator + needs integers"),
         ("~1.0", "operator ~ needs an integer"),
         ("(.s32)1", "no constant cast to .s32"),
+        ("1" * 5000, "5000 digits"),
     ],
 )
 def test_undefined_constant_expressions(text: str, reason: str) -> None:
@@ -313,6 +314,14 @@ def test_spans_point_at_the_operand() -> None:
         (
             ".version 7.8\n.reg .u32 a;",
             "k.ptx:2:1: error[ptx-syntax]: found '.reg', expected .address_size, .alias, .entry, .func, .target, ",
+        ),
+        (
+            ".version 7.8\n.entry k() { mov.u32 %r1, 048; }",
+            "k.ptx:2:27: error[ptx-syntax]: found '048', expected an operand",
+        ),
+        (
+            ".version 7.8\n.entry k() { .reg .u32 r<9999999>; }",
+            "k.ptx:2:26: error[ptx-syntax]: 9999999 registers, at most 1048576",
         ),
         (".version 7.8\n.global x;", "k.ptx:2:9: error[ptx-syntax]: x has no type"),
         (
