@@ -7,13 +7,14 @@ A value varies when
   - it is defined in a loop that lanes leave in different iterations, and used outside of it.
 
 Uniform means: whenever the block runs, the lanes that run it agree. It rests on the block order of stage `ir-div`
-(verify.py), by which lanes of one iteration run a block together.
+(verify.py), by which lanes of one iteration run a block together: a uniform load may not move to where lanes run one
+after another.
 """
 
 from __future__ import annotations
 
 from qgc.ir.ssa.cfg import Cfg, Loop, reachable
-from qgc.ir.ssa.function import Block, Const, Function, Op, Value
+from qgc.ir.ssa.function import Block, Function, Op, Value
 from qgc.ir.ssa.ops import SREGS
 
 
@@ -43,10 +44,6 @@ class Divergence:
     def is_uniform(self, value: Value) -> bool:
         """Whether all lanes that run the definition of `value` get the same."""
         return value not in self._varying
-
-    def is_uniform_branch(self, block: Block) -> bool:
-        """Whether all lanes that run `block` leave it by the same edge."""
-        return block not in self._branches
 
     def _mark(self, value: Value) -> None:
         if value not in self._varying:
@@ -119,8 +116,3 @@ def annotate(function: Function) -> bool:
             op.result.uniform = divergence.is_uniform(op.result)
             changed = True
     return changed
-
-
-def is_varying(value: Value) -> bool:
-    """Whether an annotated value may differ between lanes; constants do not."""
-    return not isinstance(value, Const) and value.uniform is False

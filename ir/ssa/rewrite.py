@@ -23,11 +23,6 @@ def rewrite(function: Function, rule: Rule) -> bool:
     return changed
 
 
-def rewrite_once(function: Function, rule: Rule) -> bool:
-    """Apply a rule once to every op that is there now."""
-    return _sweep(function, rule)
-
-
 def _sweep(function: Function, rule: Rule) -> bool:
     new: dict[Value, Value] = {}
     changed = False

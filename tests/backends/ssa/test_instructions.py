@@ -37,7 +37,7 @@ EDGES = [
     0xFFFFFFFE,
     0xFFFFFFFF,
 ]
-THREADS, WORDS = 64, 8
+THREADS, WORDS = 40, 8
 
 HEADER = """.version 7.8
 .target sm_75
