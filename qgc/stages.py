@@ -134,6 +134,28 @@ _TABLE = (
         verifier="ir.machine.stream:verify",
         evaluator="ir.machine.stream:evaluate",
     ),
+    Stage(
+        "netlist",
+        "machine",
+        "wires, SwiGLU units and memory heads",
+        ".netlist",
+        parser="ir.netlist.text:parse",
+        printer="ir.netlist.text:to_text",
+        verifier="ir.netlist.verify:verify",
+        evaluator="ir.netlist.evaluate:Evaluator",
+        loader="ir.netlist.verify:load",
+    ),
+    Stage(
+        "schedule",
+        "machine",
+        "the netlist, with the layer of every unit and head",
+        ".schedule",
+        parser="ir.layout.schedule_text:parse",
+        printer="ir.layout.schedule_text:to_text",
+        verifier="ir.layout.schedule_verify:verify",
+        evaluator="ir.layout.schedule_evaluate:evaluator",
+        loader="ir.layout.schedule_verify:load",
+    ),
 )
 
 STAGES: dict[str, Stage] = {stage.name: stage for stage in _TABLE}

@@ -148,3 +148,9 @@ def test_run_takes_blocks(tmp_path: Path) -> None:
 def test_trace_in_words(golden: Callable[[str, str], None]) -> None:
     result = qgc("run", DOT, "--engine", "isa", "--trace", "--block", "7", "1:7", "1,-2,3000000,4,5,6,7", "0")
     golden("cli/trace.txt", re.sub(r", \d+\.\d s", "", result.stderr))
+
+
+@pytest.mark.parametrize("stage", [stage.name for stage in side("machine")])
+def test_a_dump_of_a_machine_needs_no_file(stage: str) -> None:
+    text = qgc("dump", "--stage", stage, "--machine", "nano", "--shape", "tiny").stdout
+    assert qgc("check", "-", "--stage", stage, stdin=text).stderr == f"<stdin>: {stage}, no faults\n"
