@@ -45,6 +45,7 @@ class Variables:
         self.places: dict[str, Place] = {}
         self._sizes = dict.fromkeys(WINDOWS, 0)
         self._declared = {v.name: v for v in module.variables} | flat.variables
+        self._kept = {region.name for region in memory.regions}  # globals of an earlier launch
         self._place_all(memory, dynamic_shared)
         for layout in ptx_params(flat.function):
             self.places[layout.name] = Place("param", layout.offset, 1)
@@ -84,7 +85,7 @@ class Variables:
             raw, place = initial_bytes(variable, self.address), self.places[name]
             if place.space == "const":
                 self._constants[place.address : place.address + len(raw)] = raw
-            elif not memory[name].data.strip(b"\0"):
+            elif name not in self._kept:
                 memory[name].data[:] = raw
 
     def start_block(self, threads: int) -> None:

@@ -140,6 +140,9 @@ def test_global_variables_keep_their_values_between_launches() -> None:
     for _ in range(3):
         run(module, Launch(), out.start.to_bytes(8, "little"), memory)
     assert int.from_bytes(memory["count"].data, "little") == 8
+    memory["count"].data[:] = bytes(4)
+    run(module, Launch(), out.start.to_bytes(8, "little"), memory)
+    assert int.from_bytes(memory["count"].data, "little") == 1
 
 
 def test_shared_memory_belongs_to_the_block() -> None:
