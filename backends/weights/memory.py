@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qgc.backends.weights.deltanet import bit_dim
 from qgc.ir.layout.layout import Layout
@@ -32,17 +34,21 @@ def memory_banks(machine: MachineConfig, netlist: Netlist, layout: Layout) -> li
     ]
 
 
-def read_memory(cache: Any, manifest: dict[str, Any]) -> list[int]:
-    """The words of global memory, unsigned, as they stand in the recurrent state of a transformers cache.
+StateOf = Callable[[int, int], NDArray[np.float32]]
+"""`state(layer, head)`: the recurrent state of a head, `[key dimension, value dimension]`."""
+
+
+def read_memory(state: StateOf, manifest: dict[str, Any]) -> list[int]:
+    """The words of global memory, unsigned, as they stand in a model's recurrent state.
 
     `manifest` is the content of the checkpoint's `qgc.json`. A word that was never written is 0.
     """
     banks = manifest["memory"]
     words = [0] * int(manifest["machine"]["words"])
     for bank in banks:
-        state = cache.get_recurrent_state(bank["layer"], state_idx=0)[0, bank["head"]].float().numpy()
+        rows = state(bank["layer"], bank["head"])
         for row in range(len(words) // len(banks)):
-            bits = state[row, [bit_dim(i) for i in range(WORD_BITS)]] > STATE_LEVEL / 2
+            bits = rows[row, [bit_dim(i) for i in range(WORD_BITS)]] > STATE_LEVEL / 2
             words[row * len(banks) + bank["number"]] = int(
                 np.sum(bits * 2 ** np.arange(WORD_BITS, dtype=np.uint64))
             )

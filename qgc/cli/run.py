@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 @click.option(
     "--budget",
     type=click.IntRange(1),
-    help="Give up after this many generated tokens (hf, isa) or operations (ssa, ptx).",
+    help="Give up after this many generated tokens (hf, fast, isa) or operations (ssa, ptx).",
 )
 @KERNEL
 @FRONTEND
@@ -74,8 +74,8 @@ def command(sources: Sources, /, source: str, arguments: tuple[str, ...], out: s
     """
     if (options["check"] or options["trace"]) and not ENGINES[options["engine"]].has_tokens:
         raise click.UsageError(f"engine {options['engine']} has no tokens to check or trace; use isa or hf")
-    if options["bake"] and options["engine"] != "hf":
-        raise click.UsageError("--bake is for the engine hf: the others have no weights")
+    if options["bake"] and options["engine"] not in ("hf", "fast"):
+        raise click.UsageError("--bake is for the engines hf and fast: the others have no weights")
     from qgc.driver import Kernel, Settings
     from qgc.driver import source as source_of
 

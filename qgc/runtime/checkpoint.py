@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qgc.diagnostics import fail
 from qgc.ir.machine.config import MachineConfig
@@ -17,6 +17,9 @@ from qgc.runtime.isa import BUDGET, Run
 from qgc.runtime.launch import Launch
 from qgc.runtime.model import Model, Session
 from qgc.runtime.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from qgc.runtime.sparse.model import SparseModel
 
 MANIFEST = "qgc.json"
 
@@ -58,6 +61,13 @@ class Checkpoint:
         """The model, in stock transformers."""
         return Model(self.folder)
 
+    @cached_property
+    def sparse(self) -> SparseModel:
+        """The model, as sparse lists."""
+        from qgc.runtime.sparse.model import SparseModel
+
+        return SparseModel(self.folder)
+
     def ids(self, tokens: Sequence[Token]) -> list[int]:
         """The model's token numbers."""
         return [self._first + self.vocabulary.id(token) for token in tokens]
@@ -75,8 +85,12 @@ class Checkpoint:
             )
         return self.vocabulary.token(own)
 
-    def run(self, launch: Launch, budget: int = BUDGET, progress: Progress = silent) -> Run:
-        """Run a launch step by step with `generate`; the memory at the end is read from the recurrent state.
+    def run(
+        self, launch: Launch, budget: int = BUDGET, progress: Progress = silent, is_sparse: bool = False
+    ) -> Run:
+        """Run a launch step by step, in transformers' `generate` or in the sparse step.
+
+        The memory at the end is read from the recurrent state.
 
         The reference interpreter only watches, to explain what goes wrong.
 
@@ -86,7 +100,9 @@ class Checkpoint:
         from qgc.backends.weights import read_memory
 
         stop = self.ids([Token("halt"), Token("fault")])
-        watch, session = Watch(launch), Session()
+        watch = Watch(launch)
+        model: Model | SparseModel = self.sparse if is_sparse else self.model
+        session: Any = model.new_session()
         tokens: list[Token] = []
         generated: list[bool] = []
         for number, prompt in enumerate(launch.prompts):
@@ -95,7 +111,7 @@ class Checkpoint:
             left = budget - sum(generated)
             answers = []
             if left > 0:
-                numbers = self.model.extend(session, self.ids(prompt), stop, left, progress)
+                numbers = model.extend(session, self.ids(prompt), stop, left, progress)
                 answers = [self.token(n) for n in numbers]
             for token in answers:
                 watch.step(token)
@@ -103,7 +119,7 @@ class Checkpoint:
                 raise watch.exhausted(budget)
             tokens += [*prompt, *answers]
             generated += [False] * len(prompt) + [True] * len(answers)
-        memory = read_memory(session.cache, self.manifest)
+        memory = read_memory(session.state, self.manifest)
         return Run(launch.read(memory), tokens, generated, memory)
 
     def replay(self, run: Run) -> Replay:
@@ -116,7 +132,7 @@ class Checkpoint:
         wrong = [i for i in positions if answers[i - 1] != run.tokens[i]]
         name = self.vocabulary.name
         first = (name(answers[wrong[0] - 1]), name(run.tokens[wrong[0]])) if wrong else None
-        memory = read_memory(cache, self.manifest)
+        memory = read_memory(Session(cache=cache).state, self.manifest)
         words = [i for i, (a, b) in enumerate(zip(memory, run.memory, strict=True)) if a != b]
         return Replay(len(positions), tuple(wrong), first, tuple(words))
 

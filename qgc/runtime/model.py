@@ -14,7 +14,9 @@ from qgc.diagnostics import fail
 from qgc.runtime.progress import Progress, silent
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
+    from numpy.typing import NDArray
 
 LOGIT_ROWS = 256
 """Positions whose logits are made at once in a replay: a whole trace of a large vocabulary would not fit memory."""
@@ -31,6 +33,13 @@ class Session:
 
     ids: list[int] = field(default_factory=list)
     cache: Any = None
+
+    def state(self, layer: int, head: int) -> NDArray[np.float32]:
+        """The recurrent state of one head, `[key dimension, value dimension]`."""
+        state: NDArray[np.float32] = (
+            self.cache.get_recurrent_state(layer, state_idx=0)[0, head].float().numpy()
+        )
+        return state
 
 
 class Model:
@@ -61,6 +70,10 @@ class Model:
     def layers(self) -> int:
         """Decoder layers."""
         return int(self._model.config.num_hidden_layers)
+
+    def new_session(self) -> Session:
+        """An empty context."""
+        return Session()
 
     def extend(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,13 +49,7 @@ def load(folder: Path, progress: Progress = silent) -> Weights:
                 f"layer {layer} is a full-attention layer that is not idle",
                 hint="run it with --engine hf",
             )
-    density = files.nonzeros / max(1, files.entries)
-    if density > MAX_DENSITY:
-        raise fail(
-            "fast-dense",
-            f"{folder} has {density:.1%} non-zero weights, the fast engine takes at most {MAX_DENSITY:.0%}",
-            hint="run it with --engine hf",
-        )
+        files.check_density(f"the first {layer + 1} layers have")
     table = _rows(files.tensor("model.embed_tokens.weight"))
     tied = config.get("tie_word_embeddings", False)
     out = table if tied else _rows(files.tensor("lm_head.weight"))
@@ -84,6 +79,34 @@ class _Files:
             )
         self._folder, self._names = folder, names
         self._open: dict[str, Any] = {}
+
+    def count(self, name: str, tensor: torch.Tensor) -> None:
+        """Count a matrix's entries; a dense one is refused before it is listed.
+
+        Raises:
+            QgcError: `fast-dense`.
+        """
+        nonzeros, entries = int(tensor.count_nonzero()), tensor.numel()
+        if nonzeros > entries / 2:
+            self._refuse(nonzeros / entries, f"{name} has")
+        self.nonzeros += nonzeros
+        self.entries += entries
+
+    def check_density(self, what: str) -> None:
+        """Refuse when too many of the weights counted so far are not 0.
+
+        Raises:
+            QgcError: `fast-dense`.
+        """
+        if self.nonzeros > MAX_DENSITY * self.entries:
+            self._refuse(self.nonzeros / self.entries, what)
+
+    def _refuse(self, density: float, what: str) -> None:
+        raise fail(
+            "fast-dense",
+            f"{what} {density:.1%} non-zero weights, the fast engine takes at most {MAX_DENSITY:.0%}",
+            hint="run it with --engine hf",
+        )
 
     def tensor(self, name: str) -> torch.Tensor:
         """One tensor, as stored."""
@@ -116,9 +139,8 @@ class _Layer:
     def rows(self, name: str, fold: NDArray[np.float64] | None = None, transpose: bool = False) -> list[Row]:
         """A matrix as rows (or columns, when transposed), scaled by `fold` along the entries of a row."""
         tensor = self._files.tensor(self._prefix + name)
+        self._files.count(self._prefix + name, tensor)
         rows = _rows(tensor.T if transpose else tensor)
-        self._files.entries += tensor.numel()
-        self._files.nonzeros += sum(len(c) for c, _ in rows)
         return rows if fold is None else [(c, v * fold[c]) for c, v in rows]
 
 
@@ -129,7 +151,7 @@ def _rows(tensor: torch.Tensor) -> list[Row]:
     values = tensor[place[:, 0], place[:, 1]].double().numpy()
     row, col = place[:, 0].numpy(), place[:, 1].numpy()
     ends = np.searchsorted(row, np.arange(tensor.shape[0] + 1))
-    return [(col[a:b], values[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
+    return [(col[a:b], values[a:b]) for a, b in pairwise(ends)]
 
 
 @dataclass(slots=True)
@@ -158,6 +180,7 @@ class _HeadLists:
         self._dim = int(config["linear_key_head_dim"])
         self._keys, self._values = int(config["linear_num_key_heads"]), int(config["linear_num_value_heads"])
         self._layer, self._block, self._value, self._gate, self._out = [0], [0], [0], [0], [0]
+        self._slot: list[int] = []
         self._beta: list[Row] = []
         self._decay: list[float] = []
         self._query: list[int] = []
@@ -192,13 +215,19 @@ class _HeadLists:
                 continue
             group = head // (self._values // self._keys)
             first = 2 * self._keys * dim + head * dim
+            self._slot.append(head)
             self._beta.append(b[head])
             self._decay.append(float(decay[head]))
             self._query.append(self._add_block(qkv[group * dim : (group + 1) * dim], blocks))
             key = (self._keys + group) * dim
             self._key.append(self._add_block(qkv[key : key + dim], blocks))
-            self._add_values(qkv[first : first + dim])
-            self._add_out(z[head * dim : (head + 1) * dim], out[head * dim : (head + 1) * dim], norm)
+            values = qkv[first : first + dim]
+            self._add_values(values)
+            written = [
+                row if len(value[0]) else _NOTHING
+                for row, value in zip(out[channels.start :], values, strict=False)
+            ]
+            self._add_out(z[head * dim : (head + 1) * dim], written, norm)
         self._layer.append(len(self._beta))
 
     def _add_block(self, rows: list[Row], blocks: dict[bytes, int]) -> int:
@@ -241,6 +270,7 @@ class _HeadLists:
 
         return Heads(
             ints(self._layer),
+            ints(self._slot),
             pack(self._beta),
             np.array(self._decay, dtype=np.float32),
             ints(self._query),
@@ -290,8 +320,7 @@ def _output(table: list[Row], norm: NDArray[np.float32], hidden: int) -> Output:
     inside = (place[rows.col] >= 0) & (rows.val > 0)
     np.add.at(keys, owner[inside], np.int64(1) << place[rows.col[inside]].astype(np.int64))
     unique, first = np.unique(keys[used], return_index=True)
-    largest = high.copy()
-    largest[code] = 0
+    outside = np.setdiff1d(np.flatnonzero(high), code)
     return Output(
         rows,
         norm,
@@ -299,7 +328,8 @@ def _output(table: list[Row], norm: NDArray[np.float32], hidden: int) -> Output:
         high[code].astype(np.float32),
         unique,
         used[first].astype(np.int32),
-        largest.astype(np.float32),
+        outside.astype(np.int32),
+        high[outside].astype(np.float32),
     )
 
 

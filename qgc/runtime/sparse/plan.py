@@ -24,6 +24,8 @@ class Plan(NamedTuple):
         watch: the units watched by coordinate c of layer n are `watch_unit[watch[k]:watch[k + 1]]`, k = n * hidden + c.
         always: the units of layer n that no set closes are `always_unit[always[n]:always[n + 1]]`.
         low, high: bounds of the residual before each layer's units, `[layer][coordinate]`.
+        relevant: a bit for each coordinate that some unit of the layer reads, `[layer][word]`.
+        required: a bit for each of these whose bounds do not hold 0.
     """
 
     watch: NDArray[np.int32]
@@ -32,6 +34,8 @@ class Plan(NamedTuple):
     always_unit: NDArray[np.int32]
     low: NDArray[np.float32]
     high: NDArray[np.float32]
+    relevant: NDArray[np.uint64]
+    required: NDArray[np.uint64]
 
 
 def run_in_full(w: Weights) -> Plan:
@@ -45,6 +49,8 @@ def run_in_full(w: Weights) -> Plan:
         nothing,
         np.full(size, np.inf, dtype=np.float32),
         np.full(size, -np.inf, dtype=np.float32),
+        relevant(w),
+        relevant(w),
     )
 
 
@@ -69,7 +75,25 @@ def make_plan(
             else:
                 for c in chosen:
                     watch[layer * w.hidden + c].append(unit)
-    return Plan(*_lists(watch), *_lists(always), low, high)
+    reads = relevant(w)
+    return Plan(*_lists(watch), *_lists(always), low, high, reads, reads & _bits((low > 0) | (high < 0)))
+
+
+def _bits(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Rows of flags as rows of words, the lowest bit first."""
+    layers, hidden = flags.shape
+    padded = np.zeros((layers, -(-hidden // 64) * 64), dtype=np.uint8)
+    padded[:, :hidden] = flags
+    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def relevant(w: Weights) -> NDArray[np.uint64]:
+    """Which coordinates the units of each layer read, as bits."""
+    flags = np.zeros((w.layers, w.hidden), dtype=np.bool_)
+    for layer in range(w.layers):
+        for rows in (w.mlp.gate, w.mlp.up):
+            flags[layer, rows.col[rows.ptr[w.mlp.layer[layer]] : rows.ptr[w.mlp.layer[layer + 1]]]] = True
+    return _bits(flags)
 
 
 def _bounds(

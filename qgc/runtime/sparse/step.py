@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from qgc.runtime.sparse.plan import Plan
@@ -30,13 +31,14 @@ class State(NamedTuple):
     """What a context remembers (`memory`), and room to work in.
 
     `memory` is `[head][key dimension][value dimension]`, the recurrent state of the heads that the weights list.
-    `number` holds: non-zero coordinates, tokens so far, units looked at, heads at work, layers run in full.
+    `active` has a bit for each coordinate of the residual `x` that is not 0; `square` holds the sum of squares of x.
+    `number` holds: pending changes, tokens so far, units looked at, heads at work, layers run in full.
     """
 
     memory: NDArray[np.float32]
     x: NDArray[np.float32]
-    active: NDArray[np.int32]
-    is_active: Bools
+    square: NDArray[np.float64]
+    active: NDArray[np.uint64]
     number: NDArray[np.int64]
     delta: NDArray[np.float32]
     touched: NDArray[np.int32]
@@ -58,14 +60,19 @@ class Profile(NamedTuple):
     high: NDArray[np.float32]
 
 
+def words(hidden: int) -> int:
+    """Words of 64 bits that hold a bit for each coordinate."""
+    return -(-hidden // 64)
+
+
 def new_state(w: Weights) -> State:
     """An empty context."""
     heads, units, blocks = len(w.heads.decay), len(w.mlp.gate.ptr) - 1, len(w.heads.block) - 1
     return State(
         np.zeros((heads, w.dim, w.dim), dtype=np.float32),
         np.zeros(w.hidden, dtype=np.float32),
-        np.zeros(w.hidden, dtype=np.int32),
-        np.zeros(w.hidden, dtype=np.bool_),
+        np.zeros(1, dtype=np.float64),
+        np.zeros(words(w.hidden), dtype=np.uint64),
         np.zeros(5, dtype=np.int64),
         np.zeros(w.hidden, dtype=np.float32),
         np.zeros(w.hidden, dtype=np.int32),
@@ -75,7 +82,7 @@ def new_state(w: Weights) -> State:
         np.zeros(blocks, dtype=np.int32),
         np.zeros((blocks, w.dim), dtype=np.int32),
         np.zeros((blocks, w.dim), dtype=np.float32),
-        np.zeros(4 * w.dim, dtype=np.float32),
+        np.zeros(2 * w.dim, dtype=np.float32),
     )
 
 
@@ -100,6 +107,8 @@ def _dot(rows: Rows, i: int, x: NDArray[np.float32]) -> np.float32:
 
 @njit(cache=True, inline="always")
 def _silu(v: np.float32) -> np.float32:
+    if v > -SHUT:
+        return v  # exp(-20) is below float32's resolution beside 1
     return np.float32(v / (np.float32(1) + np.exp(-v)))
 
 
@@ -113,41 +122,47 @@ def _add(s: State, c: int, v: np.float32) -> None:
     s.delta[c] += v
 
 
-@njit(cache=True)
-def _apply(s: State, count: int) -> int:
-    """Add the pending changes to the residual and unlist coordinates that became 0; returns how many are left."""
+@intrinsic
+def _lowest_bit(typingctx, word):  # type: ignore[no-untyped-def]
+    """The number of the lowest bit that is set, of a word that is not 0."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.cttz(args[0], context.get_constant(types.boolean, True))
+
+    return types.uint64(types.uint64), codegen
+
+
+@njit(cache=True, inline="always")
+def _set(s: State, c: int, value: np.float32) -> None:
+    """Give a coordinate a value, and keep the list of those that are not 0 and the sum of squares."""
+    old = np.float64(s.x[c])
+    s.x[c] = value
+    s.square[0] += np.float64(value) * np.float64(value) - old * old
+    bit = np.uint64(1) << np.uint64(c & 63)
+    if abs(value) > NOISE:
+        s.active[c >> 6] |= bit
+    else:
+        s.active[c >> 6] &= ~bit
+
+
+@njit(cache=True, inline="always")
+def _apply(s: State) -> None:
+    """Add the pending changes to the residual."""
     for t in range(s.number[0]):
         c = s.touched[t]
-        s.x[c] += s.delta[c]
+        _set(s, c, s.x[c] + s.delta[c])
         s.delta[c] = 0
         s.is_touched[c] = False
-        if not s.is_active[c]:
-            s.is_active[c] = True
-            s.active[count] = c
-            count += 1
     s.number[0] = 0
-    kept = 0
-    for a in range(count):
-        c = s.active[a]
-        if abs(s.x[c]) > NOISE:
-            s.active[kept] = c
-            kept += 1
-        else:
-            s.is_active[c] = False
-    return kept
 
 
-@njit(cache=True)
-def _factor(s: State, count: int, hidden: int, eps: float) -> np.float32:
+@njit(cache=True, inline="always")
+def _factor(s: State, hidden: int, eps: float) -> np.float32:
     """What RMSNorm multiplies the residual by."""
-    total = np.float32(0)
-    for a in range(count):
-        v = s.x[s.active[a]]
-        total += v * v
-    return np.float32(1) / np.sqrt(total / np.float32(hidden) + np.float32(eps))
+    return np.float32(1 / np.sqrt(np.float32(s.square[0]) / np.float32(hidden) + np.float32(eps)))
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _key(h: Heads, s: State, block: int, f: np.float32) -> None:
     """The normalised query or key of a block, as a list of its non-zero rows; computed once a token."""
     if s.block_seen[block] == s.number[1]:
@@ -169,48 +184,42 @@ def _key(h: Heads, s: State, block: int, f: np.float32) -> None:
     s.block_count[block] = n
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _write(h: Heads, s: State, head: int, beta: np.float32, f: np.float32) -> None:
-    """The delta rule: move the addressed row towards the value by beta."""
+    """The delta rule: move the addressed row towards the value by beta. Other dimensions than its values' stay 0."""
     block = h.key[head]
     _key(h, s, block, f)
-    first, last = h.value[head], h.value[head + 1]
-    dim = s.memory.shape[1]
-    value, old = s.room[:dim], s.room[dim : 2 * dim]
-    value[:] = 0
-    for e in range(first, last):
+    for e in range(h.value[head], h.value[head + 1]):
+        d = h.value_dim[e]
         g = f * _dot(h.value_rows, e, s.x)
-        if g > SHUT:
-            value[h.value_dim[e]] = _silu(g)
-    old[:] = 0
-    for i in range(s.block_count[block]):
-        row, k = s.block_row[block, i], s.block_val[block, i]
-        for d in range(dim):
-            old[d] += k * s.memory[head, row, d]
-    for i in range(s.block_count[block]):
-        row, k = s.block_row[block, i], s.block_val[block, i]
-        for d in range(dim):
-            s.memory[head, row, d] += k * ((value[d] - old[d]) * beta)
+        change = _silu(g) if g > SHUT else np.float32(0)
+        for i in range(s.block_count[block]):
+            change -= s.block_val[block, i] * s.memory[head, s.block_row[block, i], d]
+        change *= beta
+        for i in range(s.block_count[block]):
+            s.memory[head, s.block_row[block, i], d] += s.block_val[block, i] * change
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _read(h: Heads, s: State, head: int, f: np.float32, eps: float) -> None:
     """Read the addressed row, normalise it, gate it, and add it to the pending changes."""
     block = h.query[head]
     _key(h, s, block, f)
     dim = s.memory.shape[1]
-    read = s.room[2 * dim : 3 * dim]
-    read[:] = 0
+    read = s.room[:dim]
     scale = np.float32(1) / np.sqrt(np.float32(dim))
-    for i in range(s.block_count[block]):
-        row, q = s.block_row[block, i], s.block_val[block, i] * scale
-        for d in range(dim):
-            read[d] += q * s.memory[head, row, d]
     total = np.float32(0)
-    for d in range(dim):
-        total += read[d] * read[d]
+    for e in range(h.value[head], h.value[head + 1]):
+        d = h.value_dim[e]
+        v = np.float32(0)
+        for i in range(s.block_count[block]):
+            v += (s.block_val[block, i] * scale) * s.memory[head, s.block_row[block, i], d]
+        read[d] = v
+        total += v * v
+    if total == 0:
+        return
     norm = np.float32(1) / np.sqrt(total / np.float32(dim) + np.float32(eps))
-    gates = s.room[3 * dim :]
+    gates = s.room[dim:]
     first = h.gate[head]
     for e in range(h.out[head], h.out[head + 1]):
         v = read[h.out_dim[e]]
@@ -222,16 +231,14 @@ def _read(h: Heads, s: State, head: int, f: np.float32, eps: float) -> None:
             _add(s, h.out_rows.col[o], v * h.out_rows.val[o])
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _heads(h: Heads, s: State, layer: int, f: np.float32, eps: float) -> None:
     """The DeltaNet sublayer."""
-    dim = s.memory.shape[1]
-    gates = s.room[3 * dim :]
+    gates = s.room[s.memory.shape[1] :]
     for head in range(h.layer[layer], h.layer[layer + 1]):
         if h.decay[head] != 1:
             s.memory[head] *= h.decay[head]
         b = f * _dot(h.beta, head, s.x)
-        beta = np.float32(1) / (np.float32(1) + np.exp(-b))
         is_open = False
         first = h.gate[head]
         for e in range(first, h.gate[head + 1]):
@@ -239,7 +246,9 @@ def _heads(h: Heads, s: State, layer: int, f: np.float32, eps: float) -> None:
             gates[e - first] = _silu(g) if g > SHUT else np.float32(0)
             is_open |= gates[e - first] != 0
         if b > 4 * SHUT:
-            _write(h, s, head, beta, f)
+            _write(
+                h, s, head, np.float32(1) if b > -SHUT else np.float32(1) / (np.float32(1) + np.exp(-b)), f
+            )
         if is_open:
             _read(h, s, head, f, eps)
         s.number[3] += b > 4 * SHUT or is_open
@@ -259,44 +268,56 @@ def _unit(m: Mlp, s: State, u: int, f: np.float32) -> None:
         _add(s, m.down.col[e], y * m.down.val[e])
 
 
-@njit(cache=True)
-def _units(m: Mlp, s: State, p: Plan, layer: int, count: int, f: np.float32) -> None:
-    """The MLP sublayer: the units that the plan says may open, or all when a value is out of the plan's bounds."""
-    for a in range(count):
-        c = s.active[a]
-        if s.x[c] < p.low[layer, c] or s.x[c] > p.high[layer, c]:
-            s.number[4] += 1
-            s.number[2] += m.layer[layer + 1] - m.layer[layer]
-            for u in range(m.layer[layer], m.layer[layer + 1]):
-                _unit(m, s, u, f)
-            return
+@njit(cache=True, inline="always")
+def _rest(m: Mlp, s: State, layer: int, f: np.float32) -> None:
+    """All units of a layer that this token has not looked at yet."""
+    s.number[4] += 1
+    for u in range(m.layer[layer], m.layer[layer + 1]):
+        if s.seen[u] != s.number[1]:
+            s.number[2] += 1
+            _unit(m, s, u, f)
+
+
+@njit(cache=True, inline="always")
+def _units(m: Mlp, s: State, p: Plan, layer: int, f: np.float32) -> None:
+    """The MLP sublayer: the units that the plan says may open, and all when a value is out of the plan's bounds."""
     stamp = s.number[1]
     for e in range(p.always[layer], p.always[layer + 1]):
+        s.seen[p.always_unit[e]] = stamp
         _unit(m, s, p.always_unit[e], f)
     s.number[2] += p.always[layer + 1] - p.always[layer]
     hidden = len(s.x)
-    for a in range(count):
-        place = layer * hidden + s.active[a]
-        for e in range(p.watch[place], p.watch[place + 1]):
-            u = p.watch_unit[e]
-            if s.seen[u] != stamp:
-                s.seen[u] = stamp
-                s.number[2] += 1
-                _unit(m, s, u, f)
+    within = True
+    for i in range(len(s.active)):
+        within &= p.required[layer, i] & ~s.active[i] == np.uint64(0)
+        word = s.active[i] & p.relevant[layer, i]
+        while word:
+            c = (i << 6) + np.int64(_lowest_bit(word))  # type: ignore[call-arg]
+            word &= word - np.uint64(1)
+            within &= p.low[layer, c] <= s.x[c] <= p.high[layer, c]
+            place = layer * hidden + c
+            for e in range(p.watch[place], p.watch[place + 1]):
+                u = p.watch_unit[e]
+                if s.seen[u] != stamp:
+                    s.seen[u] = stamp
+                    s.number[2] += 1
+                    _unit(m, s, u, f)
+    if not within:
+        _rest(m, s, layer, f)
 
 
 @njit(cache=True)
-def _note(s: State, profile: Profile, layer: int, count: int) -> None:
+def _note(s: State, profile: Profile, layer: int) -> None:
     """Record which coordinates are not 0 before a layer's units, and their range."""
-    for a in range(count):
-        c = s.active[a]
-        profile.on[layer, c] += 1
-        profile.low[layer, c] = min(profile.low[layer, c], s.x[c])
-        profile.high[layer, c] = max(profile.high[layer, c], s.x[c])
+    for c in range(len(s.x)):
+        if abs(s.x[c]) > NOISE:
+            profile.on[layer, c] += 1
+            profile.low[layer, c] = min(profile.low[layer, c], s.x[c])
+            profile.high[layer, c] = max(profile.high[layer, c], s.x[c])
 
 
 @njit(cache=True)
-def _best_row(o: Output, s: State, count: int, f: np.float32) -> int:
+def _best_row(o: Output, s: State, f: np.float32) -> int:
     """The first row with the largest logit.
 
     The row whose signs are those of the residual over the code has the largest code logit, and every other row loses at
@@ -304,9 +325,9 @@ def _best_row(o: Output, s: State, count: int, f: np.float32) -> int:
     computed.
     """
     rest = np.float32(0)
-    for a in range(count):
-        c = s.active[a]
-        rest += abs(s.x[c] * f * o.norm[c]) * o.largest[c]
+    for e in range(len(o.outside)):
+        c = o.outside[e]
+        rest += abs(s.x[c] * f * o.norm[c]) * o.largest[e]
     pattern = np.int64(0)
     weakest = np.float32(np.inf)
     for i in range(len(o.code)):
@@ -332,29 +353,22 @@ def _best_row(o: Output, s: State, count: int, f: np.float32) -> int:
 @njit(cache=True)
 def feed(w: Weights, s: State, p: Plan, profile: Profile, is_profiling: bool, token: int) -> int:
     """Consume one token and return the model's greedy answer."""
-    count = 0
-    for a in range(len(s.x)):
-        s.is_active[a] = False
-        s.x[a] = 0
+    s.x[:] = 0
+    s.active[:] = 0
+    s.square[0] = 0
     for e in range(w.embedding.ptr[token], w.embedding.ptr[token + 1]):
-        c = w.embedding.col[e]
-        s.x[c] = w.embedding.val[e]
-        s.is_active[c] = True
-        s.active[count] = c
-        count += 1
+        _set(s, w.embedding.col[e], w.embedding.val[e])
     s.number[1] += 1
     for layer in range(len(w.mlp.layer) - 1):
-        f = _factor(s, count, w.hidden, w.eps)
-        _heads(w.heads, s, layer, f, w.eps)
-        count = _apply(s, count)
-        f = _factor(s, count, w.hidden, w.eps)
+        _heads(w.heads, s, layer, _factor(s, w.hidden, w.eps), w.eps)
+        _apply(s)
         if is_profiling:
-            _note(s, profile, layer, count)
-        _units(w.mlp, s, p, layer, count, f)
-        count = _apply(s, count)
+            _note(s, profile, layer)
+        _units(w.mlp, s, p, layer, _factor(s, w.hidden, w.eps))
+        _apply(s)
     if is_profiling:
         profile.tokens[0] += 1
-    return _best_row(w.output, s, count, _factor(s, count, w.hidden, w.eps))
+    return _best_row(w.output, s, _factor(s, w.hidden, w.eps))
 
 
 @njit(cache=True)

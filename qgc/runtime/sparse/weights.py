@@ -36,6 +36,7 @@ class Heads(NamedTuple):
     """The DeltaNet heads of all layers that write anything: layer n has heads `layer[n]` to `layer[n + 1]`.
 
     Attributes:
+        slot: the head's number in its layer.
         beta: a row each.
         decay: what the state is multiplied by, each token.
         query, key: number of the key block that gives them. Equal blocks of a layer are one.
@@ -47,6 +48,7 @@ class Heads(NamedTuple):
     """
 
     layer: Ints
+    slot: Ints
     beta: Rows
     decay: Floats
     query: Ints
@@ -74,7 +76,7 @@ class Output(NamedTuple):
         norm: the final norm's factor by coordinate.
         code: coordinates where every used row has plus or minus `level`.
         keys, ids: sorted sign patterns over `code`, and the row of each (the first one of equal rows).
-        largest: by coordinate, the largest absolute entry outside `code`.
+        outside, largest: the other coordinates that have entries, and the largest absolute one of each.
     """
 
     rows: Rows
@@ -83,6 +85,7 @@ class Output(NamedTuple):
     level: Floats
     keys: NDArray[np.int64]
     ids: Ints
+    outside: Ints
     largest: Floats
 
 

@@ -1,0 +1,167 @@
+"""A checkpoint behind the same calls as `runtime.model.Model`, run by the sparse step instead of by transformers."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qgc.diagnostics import QgcError
+from qgc.files import atomic_write
+from qgc.runtime.progress import Progress, silent
+from qgc.runtime.sparse import step
+from qgc.runtime.sparse.load import assemble, load, tensors
+from qgc.runtime.sparse.plan import Plan, make_plan, run_in_full
+from qgc.runtime.sparse.weights import Weights
+
+FORMAT = 1
+"""Of the stored lists; a change makes old ones stale."""
+PROFILE_TOKENS = 256
+"""Tokens that run in full, and are watched, before a plan is made."""
+CHUNK = 4096
+"""Tokens between two reports of progress."""
+
+
+@dataclass(slots=True)
+class SparseSession:
+    """A context: every token so far, and the state after all of them but the last, which no step has read yet."""
+
+    weights: Weights
+    machine_state: step.State
+    ids: list[int] = field(default_factory=list)
+
+    def state(self, layer: int, head: int) -> NDArray[np.float32]:
+        """The recurrent state of one head, `[key dimension, value dimension]`."""
+        place = self.weights.heads.layer[layer] + self._rank(layer, head)
+        memory: NDArray[np.float32] = self.machine_state.memory[place]
+        return memory
+
+    def _rank(self, layer: int, head: int) -> int:
+        """Which of the layer's listed heads it is; heads that write nothing are not listed."""
+        first, last = self.weights.heads.layer[layer], self.weights.heads.layer[layer + 1]
+        listed = self.weights.heads.slot[first:last].tolist()
+        return int(listed.index(head))
+
+
+class SparseModel:
+    """One checkpoint, as sparse lists."""
+
+    def __init__(self, folder: Path, progress: Progress = silent) -> None:
+        """Read the lists stored beside the weights, or make and store them.
+
+        Raises:
+            QgcError: what `load.load` raises.
+        """
+        self._folder = folder
+        self._key = _key(folder)
+        stored = self._load("lists")
+        if stored is None:
+            self.weights = load(folder, progress)
+            self._store("lists", dict(tensors(self.weights)))
+        else:
+            self.weights = assemble(stored)
+        self._profile = step.new_profile(self.weights)
+        self._plan: Plan | None = None
+        if (seen := self._load("profile")) is not None:
+            self._profile = step.Profile(seen["tokens"], seen["on"], seen["low"], seen["high"])
+            self._plan = self._make_plan()
+
+    def new_session(self) -> SparseSession:
+        """An empty context."""
+        return SparseSession(self.weights, step.new_state(self.weights))
+
+    def extend(
+        self,
+        session: SparseSession,
+        prompt: Sequence[int],
+        stop: Sequence[int],
+        budget: int,
+        progress: Progress = silent,
+    ) -> list[int]:
+        """Append a prompt, generate greedily, and return what was generated; as `Model.extend`."""
+        answer = self._feed(session, [*session.ids[-1:], *prompt])
+        session.ids += prompt
+        ends = np.array(stop, dtype=np.int64)
+        generated: list[int] = []
+        while True:
+            is_full = self._plan is None
+            out = np.zeros(min(budget - len(generated), PROFILE_TOKENS if is_full else CHUNK), dtype=np.int64)
+            made = step.generate(self.weights, session.machine_state, *self._mode(), answer, ends, out)
+            generated += out[:made].tolist()
+            progress("generate", len(generated), budget)
+            self._learn(session.machine_state)
+            if generated[-1] in stop or len(generated) >= budget:
+                break
+            answer = self._feed(session, generated[-1:])
+        session.ids += generated
+        return generated
+
+    def answers(self, session: SparseSession, tokens: Sequence[int]) -> list[int]:
+        """The greedy answer after each of some tokens, fed one after another."""
+        out = [self._feed(session, [token]) for token in tokens]
+        session.ids += tokens
+        return out
+
+    def _feed(self, session: SparseSession, tokens: Sequence[int]) -> int:
+        answer = step.feed_all(
+            self.weights, session.machine_state, *self._mode(), np.array(tokens, dtype=np.int64)
+        )
+        self._learn(session.machine_state)
+        return int(answer)
+
+    def _mode(self) -> tuple[Plan, step.Profile, bool]:
+        """In full and watched while there is no plan; then by the plan."""
+        if self._plan is None:
+            return run_in_full(self.weights), self._profile, True
+        return self._plan, self._profile, False
+
+    def _learn(self, state: step.State) -> None:
+        """Make a plan when enough tokens were watched; watch again when the plan's bounds are broken often."""
+        if self._plan is None and self._profile.tokens[0] >= PROFILE_TOKENS:
+            self._plan = self._make_plan()
+            self._store("profile", self._profile._asdict())
+            state.number[4] = 0
+        elif self._plan is not None and state.number[4] > self.weights.layers * PROFILE_TOKENS:
+            self._plan = None
+            self._profile.tokens[0] = 0
+            self._profile.on[:] = 0
+
+    def _make_plan(self) -> Plan:
+        p = self._profile
+        return make_plan(self.weights, p.on, p.low, p.high, int(p.tokens[0]))
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"sparse-{name}-{self._key}.npz"
+
+    def _load(self, name: str) -> dict[str, Any] | None:
+        """Stored arrays; None when there are none, or when they cannot be read and have to be made again."""
+        try:
+            with np.load(self._path(name)) as file:
+                return {key: file[key] for key in file.files}
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+            return None
+
+    def _store(self, name: str, arrays: dict[str, Any]) -> None:
+        """Store arrays beside the weights; a folder that cannot be written only makes the next start slower."""
+        try:
+            with atomic_write(self._path(name)) as new, new.open("wb") as file:
+                np.savez(file, **arrays)
+        except QgcError:
+            return
+
+
+def _key(folder: Path) -> str:
+    """A hash of what the lists depend on: the files' names, sizes and times, and the format."""
+    digest = hashlib.sha256(str(FORMAT).encode())
+    for path in sorted(folder.glob("*.safetensors")):
+        stat = path.stat()
+        digest.update(f"{path.name} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    config = folder / "config.json"
+    digest.update(config.read_bytes() if config.is_file() else b"")
+    return digest.hexdigest()[:16]
