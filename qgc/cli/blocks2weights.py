@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qgc.cli.options import MACHINE, MODEL, SOURCE, read_source
+from qgc.cli.options import MACHINE, SHAPE, SOURCE, dtype_option, read_source
 from qgc.ir.layout.shape import SHAPES
 from qgc.ir.machine.config import PRESETS
 from qgc.sources import Sources
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @MACHINE
-@MODEL
+@SHAPE
+@dtype_option("bfloat16", "Stored weights (all of them are exact in both)")
 @click.option(
     "--bake", metavar="PROGRAM", type=SOURCE, help="Put this program into the weights: a .blocks file."
 )

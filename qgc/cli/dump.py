@@ -11,9 +11,9 @@ from qgc.cli.options import (
     KERNEL,
     LAUNCH,
     MACHINE,
-    MODEL,
     OUT,
     PASSES,
+    SHAPE,
     SOURCE,
     Name,
     pass_options,
@@ -41,7 +41,7 @@ from qgc.stages import STAGES
 @KERNEL
 @FRONTEND
 @MACHINE
-@MODEL
+@SHAPE
 @LAUNCH
 @OUT
 @PASSES

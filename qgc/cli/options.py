@@ -159,23 +159,24 @@ LAUNCH = several(
     click.option("--grid", type=Size(), default=(1, 1, 1), help="Blocks of the grid.  [default: 1]"),
     click.option("--block", type=Size(), default=(1, 1, 1), help="Threads of a block.  [default: 1]"),
 )
-MODEL = several(
-    click.option(
-        "--shape",
-        type=Name("shape", SHAPES),
-        default="small",
-        show_default=True,
-        help=f"Model shape: {', '.join(SHAPES)}.",
-    ),
-    click.option(
+SHAPE = click.option(
+    "--shape",
+    type=Name("shape", SHAPES),
+    default="small",
+    show_default=True,
+    help=f"Model shape: {', '.join(SHAPES)}.",
+)
+
+
+def dtype_option(default: str, what: str) -> Callable[[Command], Command]:
+    """`--dtype`, with what it means for a command. An unknown one is a usage error."""
+    return click.option(
         "--dtype",
         type=Name("dtype", DTYPES),
-        default="float32",
+        default=default,
         show_default=True,
-        help=f"Weights: {', '.join(DTYPES)}.",
-    ),
-)
-"""Options of a model. Shapes and dtypes are usage errors when they are unknown."""
+        help=f"{what}: {', '.join(DTYPES)}.",
+    )
 
 
 def pass_options(

@@ -14,10 +14,11 @@ from qgc.cli.options import (
     KERNEL,
     LAUNCH,
     MACHINE,
-    MODEL,
     OUT,
+    SHAPE,
     SOURCE,
     Name,
+    dtype_option,
     read_source,
     write_output,
 )
@@ -55,7 +56,8 @@ if TYPE_CHECKING:
 @KERNEL
 @FRONTEND
 @MACHINE
-@MODEL
+@SHAPE
+@dtype_option("float32", "What transformers computes in")
 @click.option("--bake", is_flag=True, help="Use a checkpoint that has the program in its weights.")
 @click.option(
     "--checkpoint",
@@ -121,11 +123,11 @@ def array_lines(kernel: Kernel, result: Result) -> list[str]:
 
 def facts_line(result: Result, seconds: float) -> str:
     """How much was done, in words."""
-    facts = dict(result.facts)
+    facts = list(result.facts)
     if result.run is not None:
         generated = sum(result.run.generated)
-        facts = {"prompt tokens": len(result.run.tokens) - generated, "generated tokens": generated, **facts}
-    return ", ".join([*(f"{value} {name}" for name, value in facts.items()), f"{seconds:.1f} s"])
+        facts += [f"{len(result.run.tokens) - generated} prompt tokens", f"{generated} generated tokens"]
+    return ", ".join([*facts, f"{seconds:.1f} s"])
 
 
 def _trace(kernel: Kernel, result: Result) -> Iterator[str]:

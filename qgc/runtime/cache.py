@@ -38,6 +38,9 @@ WEIGHT_SOURCES = (
 )
 """The packages whose code decides the weights; a change in one of them makes a new checkpoint."""
 
+STORED_DTYPE = "bfloat16"
+"""Of cached checkpoints: every weight is exact in it, so one checkpoint serves all dtypes that a model runs in."""
+
 Build = Callable[["CheckpointSpec", Path, Progress], None]
 
 

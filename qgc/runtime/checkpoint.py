@@ -29,18 +29,20 @@ class Checkpoint:
 
     Attributes:
         folder: where it lies.
+        dtype: what transformers computes in.
         manifest: the content of its `qgc.json`.
         machine: which machine it is.
         baked: the kernel in its weights; None when programs come in as tokens.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, dtype: str = "float32") -> None:
         """Read the manifest; the model itself is loaded when it is first needed.
 
         Raises:
             QgcError: `checkpoint-manifest` when the folder holds no machine.
         """
         self.folder = folder
+        self.dtype = dtype
         try:
             self.manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
             fields = self.manifest["machine"]
@@ -59,7 +61,7 @@ class Checkpoint:
     @cached_property
     def model(self) -> Model:
         """The model, in stock transformers."""
-        return Model(self.folder)
+        return Model(self.folder, self.dtype)
 
     @cached_property
     def sparse(self) -> SparseModel:

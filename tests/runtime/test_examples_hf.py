@@ -11,7 +11,7 @@ import pytest
 from qgc.driver import Kernel, Settings, source
 from qgc.ir.layout.shape import SHAPES
 from qgc.ir.machine.config import PRESETS
-from qgc.runtime.cache import CheckpointSpec, cached
+from qgc.runtime.cache import STORED_DTYPE, CheckpointSpec, cached
 from qgc.runtime.checkpoint import Checkpoint
 from qgc.runtime.isa import Run, run_isa
 from qgc.runtime.launch import Launch, link
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 @cache
 def checkpoint(dtype: str) -> Checkpoint:
     """The machine that `make run` uses, out of the user's cache."""
-    return Checkpoint(cached(CheckpointSpec(PRESETS["simt4"], SHAPES["small"], dtype)))
+    return Checkpoint(cached(CheckpointSpec(PRESETS["simt4"], SHAPES["small"], STORED_DTYPE)), dtype)
 
 
 def launch(kernel: KernelCase, case: Case) -> Launch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from qgc.ir.launch import Dim3
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """Which checkpoint the `hf` engine loads: a folder, or what to build (and cache) when there is none."""
+    """Which checkpoint an engine runs: a folder, or what to build (and cache) when there is none.
+
+    `dtype` is what transformers computes in; the weights are exact in all of them, and stored in the smallest.
+    """
 
     shape: str = "small"
     dtype: str = "float32"
@@ -59,14 +62,14 @@ class Result:
         arrays: by the parameter's number, as they are at the end.
         launch, run: of engines that speak in tokens: what was linked, and the whole stream.
         checkpoint: the model that ran it, of engines that have one.
-        facts: what is worth knowing about the run, by name, for people.
+        facts: what is worth knowing about the run, for people.
     """
 
     arrays: dict[int, NDArray[Any]]
     launch: Launch | None = None
     run: Run | None = None
     checkpoint: Checkpoint | None = None
-    facts: dict[str, int | float | str] = field(default_factory=dict)
+    facts: tuple[str, ...] = ()
 
 
 def numbered(launch: Launch, run: Run) -> dict[int, NDArray[Any]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from qgc.diagnostics import fail
 from qgc.ir.layout.shape import shape
-from qgc.runtime.cache import CheckpointSpec, cached
+from qgc.runtime.cache import STORED_DTYPE, CheckpointSpec, cached
 from qgc.runtime.checkpoint import Checkpoint
 from qgc.runtime.engines.base import ModelChoice, Request, Result, numbered
 from qgc.runtime.isa import BUDGET
@@ -40,14 +40,15 @@ class HfEngine:
         """
         program = kernel.program
         folder = checkpoint_folder(program, request.model, request.progress)
-        if self._loaded is None or self._loaded.folder != folder:
-            self._loaded = Checkpoint(folder)
+        wanted = (folder, request.model.dtype)
+        if self._loaded is None or (self._loaded.folder, self._loaded.dtype) != wanted:
+            self._loaded = Checkpoint(*wanted)
         checkpoint = self._loaded
         check_fit(checkpoint, program)
         include = checkpoint.baked is None
         launch = link(program, request.grid, request.block, request.args, include_program=include)
         run = checkpoint.run(launch, request.budget or BUDGET, request.progress, self.is_sparse)
-        return Result(numbered(launch, run), launch, run, checkpoint)
+        return Result(numbered(launch, run), launch, run, checkpoint, facts(checkpoint))
 
 
 class FastEngine(HfEngine):
@@ -66,7 +67,7 @@ def checkpoint_folder(program: Program, choice: ModelChoice, progress: Progress)
     if choice.folder is not None:
         return choice.folder
     baked = program if choice.bake else None
-    return cached(CheckpointSpec(program.config, shape(choice.shape), choice.dtype, baked), progress)
+    return cached(CheckpointSpec(program.config, shape(choice.shape), STORED_DTYPE, baked), progress)
 
 
 def check_fit(checkpoint: Checkpoint, program: Program) -> None:
@@ -87,3 +88,12 @@ def check_fit(checkpoint: Checkpoint, program: Program) -> None:
             f"{checkpoint.folder} has kernel {checkpoint.baked} in its weights, not {program.kernel}",
             hint="leave --checkpoint out, or build it without --bake",
         )
+
+
+def facts(checkpoint: Checkpoint) -> tuple[str, str]:
+    """What ran."""
+    import transformers
+
+    shape, dtype = checkpoint.manifest["shape"]["name"], checkpoint.manifest["dtype"]
+    layers = f"{checkpoint.model.layers} layers of shape {shape} in {dtype}"
+    return f"stock transformers {transformers.__version__}", layers

@@ -35,4 +35,4 @@ class PtxEngine:
         geometry = Launch(request.grid, request.block)
         budget = request.budget or DEFAULT_BUDGET
         steps = run(kernel.module, geometry, params, memory, kernel=entry.name, budget=budget)
-        return Result(read_back(memory, names, request.args), facts={"instructions": steps})
+        return Result(read_back(memory, names, request.args), facts=(f"{steps} instructions",))

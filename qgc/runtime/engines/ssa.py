@@ -32,4 +32,4 @@ class SsaEngine:
         sizes = [(p.offset, p.size) for p in function.params]
         geometry = Launch(request.grid, request.block)
         steps = run(function, geometry, pack(sizes, values), memory, budget=request.budget or DEFAULT_BUDGET)
-        return Result(read_back(memory, names, request.args), facts={"operations": steps})
+        return Result(read_back(memory, names, request.args), facts=(f"{steps} operations",))
