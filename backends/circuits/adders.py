@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from qgc.backends.circuits.gates import conjunction, staircase
+from qgc.backends.circuits.gates import Function, bit_of, conjunction, staircase
 from qgc.ir.netlist.netlist import ONE, Builder, Signal, total
 
 
@@ -44,8 +44,11 @@ def classify(
     if largest + 1 >= 2 * radix and not is_top:
         raise ValueError(f"digit {name}: {largest} plus a carry does not fit radix {radix}")
     g, t = b.wire(f"{name}.g"), b.wire(f"{name}.t")
-    functions = [(g, lambda v: int(v >= radix)), (t, lambda v: int(v == radix - 1))]
-    functions += [(bit, lambda v, i=i: v >> i & 1) for i, bit in enumerate(bits)]  # type: ignore[misc]
+    functions: list[tuple[Signal, Function]] = [
+        (g, lambda v: int(v >= radix)),
+        (t, lambda v: int(v == radix - 1)),
+    ]
+    functions += [(bit, bit_of(i)) for i, bit in enumerate(bits)]
     staircase(b, x, range(largest + 1), functions, when)
     return Digit(g, t, tuple(bits))
 

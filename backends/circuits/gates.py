@@ -11,6 +11,9 @@ from itertools import pairwise
 
 from qgc.ir.netlist.netlist import ONE, Builder, Number, Signal, total
 
+Function = Callable[[int], Number]
+"""A function of an integer signal."""
+
 
 def conjunction(*literals: Signal) -> Signal:
     """The gate form of AND: `2 * sum - 2 n + 1`. Literals that are constant 1 drop out."""
@@ -53,7 +56,7 @@ def staircase(
     b: Builder,
     x: Signal,
     points: Sequence[int],
-    outputs: Sequence[tuple[Signal, Callable[[int], Number]]],
+    outputs: Sequence[tuple[Signal, Function]],
     when: Signal = ONE,
 ) -> None:
     """Add functions of an integer signal to wires, exactly at `points` (ascending), linear between them.
@@ -72,6 +75,11 @@ def staircase(
             if bend := slope - previous[i]:
                 b.add(target, 2 * (x - low) - shut, 1, bend / 2)
             previous[i] = slope
+
+
+def bit_of(place: int) -> Function:
+    """The function that gives one bit of a number."""
+    return lambda value: value >> place & 1
 
 
 def weighted(bits: Sequence[Signal]) -> Signal:

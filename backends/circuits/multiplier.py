@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qgc.backends.circuits.adders import Digit, classify
-from qgc.backends.circuits.gates import conjunction, staircase
+from qgc.backends.circuits.gates import Function, bit_of, conjunction, staircase
 from qgc.ir.netlist.netlist import Builder, Signal, total
 
 _WIDTH = 3
@@ -41,8 +41,7 @@ def _recount(b: Builder, name: str, columns: Sequence[Signal], when: Signal) -> 
     out = b.bus(name, len(columns), high=len(columns).bit_length())
     for c, count in enumerate(columns):
         places = range(min((c + 1).bit_length(), len(columns) - c))
-        functions = [(out[c + e], lambda v, e=e: v >> e & 1) for e in places]
-        staircase(b, count, range(c + 2), functions, when)  # type: ignore[arg-type]
+        staircase(b, count, range(c + 2), [(out[c + e], bit_of(e)) for e in places], when)
     return out
 
 
@@ -59,9 +58,12 @@ def _carry_save(b: Builder, name: str, counts: Sequence[Signal]) -> tuple[list[S
         part = list(counts[low : low + _WIDTH])
         value = total(count * (1 << i) for i, count in enumerate(part))
         largest = sum(most[low + i] << i for i in range(len(part)))
-        modulus = 1 << len(part)
-        functions = [(digits[j], lambda v, m=modulus: v % m)]
+        functions: list[tuple[Signal, Function]] = [(digits[j], _remainder(1 << len(part)))]
         if j + 1 < number:
             functions.append((digits[j + 1], lambda v: v // radix))
-        staircase(b, value, range(largest + 1), functions)  # type: ignore[arg-type]
+        staircase(b, value, range(largest + 1), functions)
     return digits, highest
+
+
+def _remainder(modulus: int) -> Function:
+    return lambda value: value % modulus

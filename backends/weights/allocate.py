@@ -6,7 +6,7 @@ import heapq
 from collections import Counter
 
 from qgc.diagnostics import fail
-from qgc.ir.layout.layout import Clear, Layout
+from qgc.ir.layout.layout import Clear, Layout, clear_terms
 from qgc.ir.layout.schedule import Schedule
 from qgc.ir.layout.shape import ModelShape
 from qgc.ir.netlist.graph import Graph
@@ -23,7 +23,7 @@ def allocate(schedule: Schedule) -> Layout:
     netlist, shape = schedule.netlist, schedule.shape
     constants = tuple(range(shape.constants))
     code = {name: shape.constants + i for i, name in enumerate(netlist.outputs)}
-    outputs = {w for s in netlist.outputs.values() for w, _ in s.terms}
+    outputs: set[int] = {w for s in netlist.outputs.values() for w, _ in s.terms}
     lives = _lives(netlist, schedule)
     fresh = iter(range(shape.constants + len(code), shape.hidden))
     coordinate = [-1] * len(netlist.wires)
@@ -49,11 +49,6 @@ def allocate(schedule: Schedule) -> Layout:
     return Layout(schedule, tuple(coordinate), _head_slots(schedule, shape), constants, code, tuple(clears))
 
 
-def clear_units(low: int) -> int:
-    """Units that clearing a wire takes: one, or two when it may be negative."""
-    return 1 if low >= 0 else 2
-
-
 def _clear_layer(died: int) -> int:
     """The first layer whose units can clear a wire last read at a time: the same layer, whether by head or unit."""
     return died // 2
@@ -68,7 +63,7 @@ class _Room:
 
     def take(self, netlist: Netlist, wire: int, first: int, last: int) -> int:
         """The layer from `first` to `last` with the most room; takes the units of one clear from it."""
-        need = clear_units(netlist.wires[wire].low)
+        need = len(clear_terms(netlist, wire))
         layer = max(range(first, last + 1), key=lambda n: (self.left[n], -n))
         if self.left[layer] < need:
             raise fail(

@@ -17,7 +17,7 @@ from qgc.backends.weights.plan import Plan, plan
 from qgc.backends.weights.tokenizer import write_tokenizer
 from qgc.diagnostics import fail
 from qgc.ir.layout.shape import ModelShape
-from qgc.ir.layout.weights import Entries, LayerWeights, tensor_shapes
+from qgc.ir.layout.weights import DECAY_BIAS, Entries, LayerWeights, tensor_shapes
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.program import Program
 from qgc.ir.machine.tokens import Token, Vocabulary
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     import torch
 
 Progress = Callable[[str, int, int], None]
-DECAY_BIAS = -200.0
-"""dt_bias: softplus(-200) is 0, so the state decays by exp(0) = 1."""
 
 
 def build(

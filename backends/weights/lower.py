@@ -11,7 +11,7 @@ from collections import defaultdict
 
 from qgc.backends.weights import deltanet, swiglu
 from qgc.ir.layout.layout import Layout
-from qgc.ir.layout.weights import CONSTANT, LayerWeights, norm_factor
+from qgc.ir.layout.weights import CODE_LEVEL, CONSTANT, LayerWeights, norm_factor
 from qgc.ir.netlist.netlist import Netlist, Signal
 
 Row = list[tuple[int, float]]
@@ -45,7 +45,7 @@ class Lowering:
     def target(self, wire: int) -> tuple[int, float]:
         """The coordinate that a wire's terms are added to, and the factor: outputs go to the code, scaled."""
         if (code := self.code_of.get(wire)) is not None:  # type: ignore[call-overload]
-            return code, 2 * swiglu.CODE_LEVEL
+            return code, 2 * CODE_LEVEL
         return self.layout.coordinate[wire], 1.0
 
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from qgc.ir.layout.layout import Clear
-from qgc.ir.layout.weights import CONSTANT, Entries, LayerWeights
-from qgc.ir.netlist.netlist import ONE, FromUnit, Netlist, Number, Signal, Unit
+from qgc.ir.layout.layout import clear_terms
+from qgc.ir.layout.weights import CODE_LEVEL, CONSTANT, Entries, LayerWeights
+from qgc.ir.netlist.netlist import ONE, FromUnit, Netlist, Number, Unit
 
 if TYPE_CHECKING:
     from qgc.backends.weights.lower import Lowering
 
 GATE = 32.0
-CODE_LEVEL = 1024.0
-"""The next token's code is written over the token's own, which has level 1, so much larger that it decides alone."""
 
 Targets = dict[int, list[tuple[int, Number]]]
 
@@ -44,7 +42,9 @@ def lower_units(lowering: Lowering, layer: int, units: list[int], to: Targets) -
         mlp.neuron(lowering.netlist.units[number], merged)
     for clear in lowering.layout.clears:
         if clear.layer == layer:
-            _clear(mlp, lowering, clear)
+            coordinate = lowering.layout.coordinate[clear.wire]
+            for unit, coefficient in clear_terms(lowering.netlist, clear.wire):
+                mlp.neuron(unit, {coordinate: coefficient})
     if layer == lowering.layout.schedule.layers - 1:
         finish = {c: -CONSTANT for c in lowering.layout.constants}
         finish |= {c: -CODE_LEVEL for c in lowering.layout.code.values()}
@@ -75,16 +75,3 @@ class _Mlp:
             "mlp.up_proj.weight": self._up,
             "mlp.down_proj.weight": self._down,
         }
-
-
-def _clear(mlp: _Mlp, lowering: Lowering, clear: Clear) -> None:
-    """Subtract a wire from its coordinate: relu(2 v) / 2 is v for v >= 0; a bit is tested, so that noise stays out."""
-    info = lowering.netlist.wires[clear.wire]
-    coordinate = lowering.layout.coordinate[clear.wire]
-    value = Signal(0, ((clear.wire, 1),))  # type: ignore[arg-type]
-    if (info.low, info.high) == (0, 1):
-        mlp.neuron(Unit(2 * value - 1, ONE), {coordinate: -1.0})
-        return
-    mlp.neuron(Unit(2 * value, ONE), {coordinate: -0.5})
-    if info.low < 0:
-        mlp.neuron(Unit(-2 * value, ONE), {coordinate: 0.5})

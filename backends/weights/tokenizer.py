@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from qgc.ir.machine.tokens import Token, Vocabulary
 
@@ -11,7 +12,7 @@ from qgc.ir.machine.tokens import Token, Vocabulary
 def write_tokenizer(vocabulary: Vocabulary, out: Path) -> None:
     """Write `tokenizer.json` and `tokenizer_config.json` that `AutoTokenizer` loads; names are split at white space."""
     names = vocabulary.names()
-    content = {
+    content: dict[str, Any] = {
         "version": "1.0",
         "truncation": None,
         "padding": None,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from qgc.ir.layout.schedule import Schedule
 from qgc.ir.layout.shape import ModelShape
-from qgc.ir.netlist.netlist import Netlist
+from qgc.ir.netlist.netlist import ONE, Netlist, Number, Signal, Unit, Wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +49,18 @@ class Layout:
     def shape(self) -> ModelShape:
         """Where it is laid out."""
         return self.schedule.shape
+
+
+def clear_terms(netlist: Netlist, wire: int) -> list[tuple[Unit, Number]]:
+    """The units that set a wire's coordinate back to 0, with the coefficients that they are added with.
+
+    A bit is tested, so that noise stays out; any other value v >= 0 is relu(2 v) / 2.
+    """
+    info = netlist.wires[wire]
+    value = Signal(0, ((Wire(wire), 1),))
+    if (info.low, info.high) == (0, 1):
+        return [(Unit(2 * value - 1, ONE), -1)]
+    terms: list[tuple[Unit, Number]] = [(Unit(2 * value, ONE), -0.5)]
+    if info.low < 0:
+        terms.append((Unit(-2 * value, ONE), 0.5))
+    return terms

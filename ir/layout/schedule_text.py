@@ -63,7 +63,9 @@ class ScheduleReader:
         notes: Mapping[str, re.Pattern[str]],
     ) -> None:
         """Prepare to read; the arguments are those of `NetlistReader`."""
-        self.netlist = NetlistReader(file, header, {"shape": self._shape, "layers": self._layers, **more}, notes)
+        self.netlist = NetlistReader(
+            file, header, {"shape": self._shape, "layers": self._layers, **more}, notes
+        )
         self._found_shape: ModelShape | None = None
         self._found_layers: int | None = None
 

@@ -12,9 +12,15 @@ from numpy.typing import NDArray
 
 from qgc.ir.layout.shape import ModelShape
 
-CONSTANT = 2.0**20
-"""What the constant coordinates hold. So large that the wires vanish beside it: RMSNorm's factor is then the same power
-of two for every token, in every dtype, and normalised wires are exact."""
+CONSTANT = 2.0**30
+"""What the constant coordinates hold. So large that the wires, and the next token's code, vanish beside it: RMSNorm's
+factor is then the same power of two for every token, in every dtype, and normalised wires are exact."""
+
+CODE_LEVEL = 1024.0
+"""The next token's code is written over the token's own, which has level 1, so much larger that it decides alone."""
+
+DECAY_BIAS = -200.0
+"""dt_bias: softplus(-200) is 0, so the state decays by exp(0) = 1."""
 
 STATE_LEVEL = 1.5 * 2.0**15
 """What a stored bit is in the recurrent state; 0 when the bit is off. So large that eps vanishes in the gated RMSNorm;
@@ -44,7 +50,9 @@ class Entries:
         """The entries with equal places added, as flat places in a row-major matrix (ascending), and values."""
         flat = np.array(self.rows, dtype=np.int64) * columns + np.array(self.columns, dtype=np.int64)
         place, inverse = np.unique(flat, return_inverse=True)
-        return place, np.bincount(inverse, np.array(self.values, dtype=np.float64), len(place))
+        total: NDArray[np.float64] = np.zeros(len(place))
+        np.add.at(total, inverse, self.values)
+        return place, total
 
 
 LayerWeights = dict[str, Entries]

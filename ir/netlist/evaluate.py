@@ -21,6 +21,11 @@ Values = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
+def _sums(places: Indices, values: Values, size: int) -> Values:
+    """The sum of the values of each place; numpy gives integers when there are none."""
+    return np.bincount(places, values, size).astype(np.float64, copy=False)
+
+
 class Affine:
     """Many signals as one sparse matrix; called with the values of all wires, it gives the value of every signal."""
 
@@ -33,7 +38,7 @@ class Affine:
     def __call__(self, values: Values) -> Values:
         """The value of each signal."""
         products = self.coefficient * values[self.wire]
-        return self.const + np.bincount(self.row, products, len(self.const))
+        return self.const + _sums(self.row, products, len(self.const))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ class Evaluator:
             values[self.fields[name]] = value
         for step in self._steps:
             result = np.maximum(step.gate(values), 0) * step.up(values)
-            added = np.bincount(step.target, step.coefficient * result[step.source], len(values))
+            added = _sums(step.target, step.coefficient * result[step.source], len(values))
             signals = step.signals(values)
             for memory in step.memories:
                 np.add.at(added, memory.wires, self._access(memory, signals)[memory.bits])

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from qgc.diagnostics import fail
-from qgc.ir.netlist.netlist import FromUnit, Head, Netlist, Signal
+from qgc.ir.netlist.netlist import FromUnit, Head, Key, Netlist, Signal
 
 
 def head_signals(head: Head) -> list[Signal]:
     """Every signal that a head reads."""
     return [*head.data, head.write, *head.write_key.bits, *head.read_key.bits, head.read]
+
+
+def map_head(head: Head, signal: Callable[[Signal], Signal]) -> Head:
+    """The head with every signal that it reads replaced."""
+    return replace(
+        head,
+        data=tuple(signal(s) for s in head.data),
+        write=signal(head.write),
+        write_key=Key(tuple(signal(s) for s in head.write_key.bits)),
+        read_key=Key(tuple(signal(s) for s in head.read_key.bits)),
+        read=signal(head.read),
+    )
 
 
 class Graph:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-from qgc.ir.netlist.graph import reached
-from qgc.ir.netlist.netlist import FromHead, FromUnit, Head, Key, Netlist, Signal, Unit, Wire, WireInfo
+from qgc.ir.netlist.graph import map_head, reached
+from qgc.ir.netlist.netlist import FromHead, FromUnit, Netlist, Signal, Unit, Wire, WireInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +45,7 @@ class DeadWires:
         netlist.units[:] = [
             Unit(signal(netlist.units[u].gate), signal(netlist.units[u].up)) for u in sorted(units)
         ]
-        netlist.heads[:] = [_map_head(netlist.heads[h], signal) for h in sorted(heads)]
+        netlist.heads[:] = [map_head(netlist.heads[h], signal) for h in sorted(heads)]
         netlist.outputs = {name: signal(s) for name, s in netlist.outputs.items()}
         netlist.wires[:] = kept
         return True
-
-
-def _map_head(head: Head, signal: Callable[[Signal], Signal]) -> Head:
-    return replace(
-        head,
-        data=tuple(signal(s) for s in head.data),
-        write=signal(head.write),
-        write_key=Key(tuple(signal(s) for s in head.write_key.bits)),
-        read_key=Key(tuple(signal(s) for s in head.read_key.bits)),
-        read=signal(head.read),
-    )

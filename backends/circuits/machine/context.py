@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qgc.backends.circuits.gates import staircase
+from qgc.backends.circuits.gates import Function, staircase
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.tokens import MORE_SLICES, ROM_SLOTS, Vocabulary, rom_word_bits
 from qgc.ir.netlist.netlist import Builder, Head, Key, Signal, total
@@ -122,9 +122,13 @@ def _count(b: Builder, name: str, reset: Signal, event: Signal, most: int) -> li
     )
     b.head(head, {0: [value]})
     out = b.bus(name, most + 1)
-    functions = [(wire, lambda v, n=n: int(v == 1 << (most - n))) for n, wire in enumerate(out)]
-    staircase(b, value, [0, *(1 << i for i in range(most + 1))], functions)  # type: ignore[arg-type]
+    functions = [(wire, _equals(1 << (most - n))) for n, wire in enumerate(out)]
+    staircase(b, value, [0, *(1 << i for i in range(most + 1))], functions)
     return out
+
+
+def _equals(expected: int) -> Function:
+    return lambda value: int(value == expected)
 
 
 def _slices(b: Builder, config: MachineConfig, kind: dict[str, Signal], is_first: Signal) -> list[Signal]:
