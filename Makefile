@@ -23,7 +23,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 run: setup  ## Run a CUDA dot product inside a language model: it prints 32.
-	$(BIN)/qgc run examples/dot.cu --block 3 a=1,2,3 b=4,5,6 out=0 --check
+	$(BIN)/qgc run examples/dot.cu --block 3 a=1,2,3 b=4,5,6 out=0 --engine hf --check
 
 test: setup  ## The fast tests, with branch coverage.
 	$(TEST) --cov --cov-report=term:skip-covered

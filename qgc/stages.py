@@ -156,6 +156,17 @@ _TABLE = (
         evaluator="ir.layout.schedule_evaluate:evaluator",
         loader="ir.layout.schedule_verify:load",
     ),
+    Stage(
+        "layout",
+        "machine",
+        "the schedule, with the coordinate of every wire and the slot of every head",
+        ".layout",
+        parser="ir.layout.layout_text:parse",
+        printer="ir.layout.layout_text:to_text",
+        verifier="ir.layout.layout_verify:verify",
+        evaluator="ir.layout.layout_evaluate:evaluator",
+        loader="ir.layout.layout_verify:load",
+    ),
 )
 
 STAGES: dict[str, Stage] = {stage.name: stage for stage in _TABLE}
