@@ -8,8 +8,8 @@ from collections import Counter
 from qgc.diagnostics import fail
 from qgc.ir.layout.layout import Clear, Layout, clear_terms
 from qgc.ir.layout.schedule import Schedule
+from qgc.ir.layout.schedule import lives as wire_lives
 from qgc.ir.layout.shape import ModelShape
-from qgc.ir.netlist.graph import Graph
 from qgc.ir.netlist.netlist import Netlist
 
 
@@ -24,7 +24,7 @@ def allocate(schedule: Schedule) -> Layout:
     constants = tuple(range(shape.constants))
     code = {name: shape.constants + i for i, name in enumerate(netlist.outputs)}
     outputs: set[int] = {w for s in netlist.outputs.values() for w, _ in s.terms}
-    lives = _lives(netlist, schedule)
+    lives = wire_lives(schedule)
     fresh = iter(range(shape.constants + len(code), shape.hidden))
     coordinate = [-1] * len(netlist.wires)
     free: list[tuple[int, int]] = []  # (time of death, wire): coordinates wanted least recently come first
@@ -59,6 +59,7 @@ class _Room:
 
     def __init__(self, shape: ModelShape, schedule: Schedule) -> None:
         used = Counter(schedule.unit_layer)
+        used[schedule.layers - 1] += 1  # the output stage
         self.left = [shape.intermediate - used[layer] for layer in range(schedule.layers)]
 
     def take(self, netlist: Netlist, wire: int, first: int, last: int) -> int:
@@ -72,18 +73,6 @@ class _Room:
             )
         self.left[layer] -= need
         return layer
-
-
-def _lives(netlist: Netlist, schedule: Schedule) -> list[tuple[int, int]]:
-    """For each wire the time of its first write (-1 for the token's fields) and of its last read."""
-    graph = Graph(netlist)
-    times = schedule.times
-    lives = []
-    for wire, info in enumerate(netlist.wires):
-        born = -1 if info.token_field else min((times[n] for n in graph.writers[wire]), default=-1)
-        died = max([born, 0, *(times[n] for n in graph.readers[wire])])
-        lives.append((born, died))
-    return lives
 
 
 def _too_narrow(shape: ModelShape, time: int, lives: list[tuple[int, int]], outputs: set[int]) -> Exception:
