@@ -41,7 +41,7 @@ class RawKernel:
         name: str,
         *,
         machine: str | MachineConfig = "simt4",
-        engine: str = "hf",
+        engine: str = "fast",
         frontend: str = "auto",
         shape: str = "small",
         dtype: str = "float32",

@@ -89,11 +89,11 @@ def test_every_answer_and_the_state_are_those_of_stock_transformers(nano: Checkp
             assert np.array_equal(mine > STATE_LEVEL / 2, theirs > STATE_LEVEL / 2)
 
 
-def test_lists_and_profile_are_stored_beside_the_weights(nano: Checkpoint) -> None:
+def test_lists_and_plan_are_stored_beside_the_weights(nano: Checkpoint) -> None:
     model = SparseModel(nano.folder)
     ids = trace()
     first = model.answers(model.new_session(), ids * 10)
-    assert {path.name.split("-")[1] for path in nano.folder.glob("sparse-*.npz")} == {"lists", "profile"}
+    assert {path.name.split("-")[1] for path in nano.folder.glob("sparse-*.npz")} == {"lists", "plan"}
     again = SparseModel(nano.folder)
     assert again.answers(again.new_session(), ids * 10) == first
 

@@ -26,8 +26,8 @@ class EngineRow:
 
 
 ENGINES: Mapping[str, EngineRow] = {
-    "hf": EngineRow("stock transformers generate from the checkpoint", "hf:HfEngine", True),
     "fast": EngineRow("the checkpoint's weights as sparse lists", "hf:FastEngine", True),
+    "hf": EngineRow("stock transformers generate from the checkpoint", "hf:HfEngine", True),
     "isa": EngineRow("the machine's reference interpreter", "isa:IsaEngine", True),
     "ssa": EngineRow("the SSA interpreter, after all passes", "ssa:SsaEngine", False),
     "ptx": EngineRow("the PTX interpreter, on the PTX as it was compiled", "ptx:PtxEngine", False),

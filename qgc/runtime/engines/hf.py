@@ -48,7 +48,15 @@ class HfEngine:
         include = checkpoint.baked is None
         launch = link(program, request.grid, request.block, request.args, include_program=include)
         run = checkpoint.run(launch, request.budget or BUDGET, request.progress, self.is_sparse)
-        return Result(numbered(launch, run), launch, run, checkpoint, facts(checkpoint))
+        return Result(numbered(launch, run), launch, run, checkpoint, self.facts(checkpoint))
+
+    def facts(self, checkpoint: Checkpoint) -> tuple[str, ...]:
+        """What ran, in words."""
+        import transformers
+
+        made = checkpoint.manifest["shape"]["name"]
+        layers = f"{checkpoint.model.layers} layers of shape {made} in {checkpoint.dtype}"
+        return f"stock transformers {transformers.__version__}", layers
 
 
 class FastEngine(HfEngine):
@@ -56,6 +64,14 @@ class FastEngine(HfEngine):
 
     name = "fast"
     is_sparse = True
+
+    def facts(self, checkpoint: Checkpoint) -> tuple[str, ...]:
+        """What ran, in words."""
+        weights = checkpoint.sparse.weights
+        return (
+            f"{weights.layers} layers of shape {checkpoint.manifest['shape']['name']} as "
+            f"{weights.nonzeros:,} non-zero weights",
+        )
 
 
 def checkpoint_folder(program: Program, choice: ModelChoice, progress: Progress) -> Path:
@@ -88,12 +104,3 @@ def check_fit(checkpoint: Checkpoint, program: Program) -> None:
             f"{checkpoint.folder} has kernel {checkpoint.baked} in its weights, not {program.kernel}",
             hint="leave --checkpoint out, or build it without --bake",
         )
-
-
-def facts(checkpoint: Checkpoint) -> tuple[str, str]:
-    """What ran."""
-    import transformers
-
-    shape, dtype = checkpoint.manifest["shape"]["name"], checkpoint.manifest["dtype"]
-    layers = f"{checkpoint.model.layers} layers of shape {shape} in {dtype}"
-    return f"stock transformers {transformers.__version__}", layers

@@ -20,8 +20,8 @@ from qgc.runtime.sparse.load import assemble, load, tensors
 from qgc.runtime.sparse.plan import Plan, make_plan, run_in_full
 from qgc.runtime.sparse.weights import Weights
 
-FORMAT = 1
-"""Of the stored lists; a change makes old ones stale."""
+FORMAT = 2
+"""Of the stored lists and plan; a change makes old ones stale."""
 PROFILE_TOKENS = 256
 """Tokens that run in full, and are watched, before a plan is made."""
 CHUNK = 4096
@@ -68,9 +68,8 @@ class SparseModel:
             self.weights = assemble(stored)
         self._profile = step.new_profile(self.weights)
         self._plan: Plan | None = None
-        if (seen := self._load("profile")) is not None:
-            self._profile = step.Profile(seen["tokens"], seen["on"], seen["low"], seen["high"])
-            self._plan = self._make_plan()
+        if (made := self._load("plan")) is not None:
+            self._plan = Plan(**made)
 
     def new_session(self) -> SparseSession:
         """An empty context."""
@@ -125,7 +124,7 @@ class SparseModel:
         """Make a plan when enough tokens were watched; watch again when the plan's bounds are broken often."""
         if self._plan is None and self._profile.tokens[0] >= PROFILE_TOKENS:
             self._plan = self._make_plan()
-            self._store("profile", self._profile._asdict())
+            self._store("plan", self._plan._asdict())
             state.number[4] = 0
         elif self._plan is not None and state.number[4] > self.weights.layers * PROFILE_TOKENS:
             self._plan = None
