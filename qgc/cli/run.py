@@ -75,7 +75,9 @@ def command(sources: Sources, /, source: str, arguments: tuple[str, ...], out: s
     Example: qgc run examples/dot.cu --block 3 a=1,2,3 b=4,5,6 out=0
     """
     if (options["check"] or options["trace"]) and not ENGINES[options["engine"]].has_tokens:
-        raise click.UsageError(f"engine {options['engine']} has no tokens to check or trace; use fast, hf or isa")
+        raise click.UsageError(
+            f"engine {options['engine']} has no tokens to check or trace; use fast, hf or isa"
+        )
     if options["bake"] and options["engine"] not in ("hf", "fast"):
         raise click.UsageError("--bake is for the engines hf and fast: the others have no weights")
     from qgc.driver import Kernel, Settings

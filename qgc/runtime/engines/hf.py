@@ -67,11 +67,8 @@ class FastEngine(HfEngine):
 
     def facts(self, checkpoint: Checkpoint) -> tuple[str, ...]:
         """What ran, in words."""
-        weights = checkpoint.sparse.weights
-        return (
-            f"{weights.layers} layers of shape {checkpoint.manifest['shape']['name']} as "
-            f"{weights.nonzeros:,} non-zero weights",
-        )
+        weights, made = checkpoint.sparse.weights, checkpoint.manifest["shape"]["name"]
+        return (f"{weights.layers} layers of shape {made} as {weights.nonzeros:,} non-zero weights",)
 
 
 def checkpoint_folder(program: Program, choice: ModelChoice, progress: Progress) -> Path:
