@@ -126,7 +126,7 @@ def _weights(p: Plan, parts: list[str]) -> Iterator[tuple[str, dict[str, torch.T
     import torch
 
     shape = p.layout.shape
-    table = embedding(Vocabulary(p.machine), p.netlist, p.layout)
+    table = embedding(Vocabulary(p.machine), p.layout)
     yield parts[0], {"embed_tokens.weight": torch.from_numpy(table), "norm.weight": torch.zeros(shape.hidden)}
     for prefix, layer in zip(parts[1:-1], p.layers(), strict=True):
         yield prefix, linear_layer(shape, layer)

@@ -10,10 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from qgc.ir.layout.layout import Layout
-from qgc.ir.layout.weights import CONSTANT
+from qgc.ir.layout.weights import CONSTANT, Ports
 from qgc.ir.machine.tokens import Vocabulary
-from qgc.ir.netlist.netlist import Netlist
 
 
 def vocabulary_rows(vocabulary: Vocabulary) -> int:
@@ -21,13 +19,11 @@ def vocabulary_rows(vocabulary: Vocabulary) -> int:
     return -(-vocabulary.size // 64) * 64
 
 
-def embedding(vocabulary: Vocabulary, netlist: Netlist, layout: Layout) -> NDArray[np.float32]:
+def embedding(vocabulary: Vocabulary, ports: Ports) -> NDArray[np.float32]:
     """The table, `[rows, hidden]`."""
-    table = np.zeros((vocabulary_rows(vocabulary), layout.shape.hidden), dtype=np.float32)
-    field = {
-        info.token_field: layout.coordinate[w] for w, info in enumerate(netlist.wires) if info.token_field
-    }
-    table[: vocabulary.size, list(layout.constants)] = CONSTANT
+    table = np.zeros((vocabulary_rows(vocabulary), ports.shape.hidden), dtype=np.float32)
+    field = ports.fields
+    table[: vocabulary.size, list(ports.constants)] = CONSTANT
     for number, kind in enumerate(vocabulary.kinds):
         count = 1 << vocabulary.widths[kind]
         rows = table[vocabulary.base[kind] : vocabulary.base[kind] + count]
@@ -37,7 +33,7 @@ def embedding(vocabulary: Vocabulary, netlist: Netlist, layout: Layout) -> NDArr
         for i in range(vocabulary.payload_bits):
             bit = (payload >> i & 1).astype(np.float32)
             rows[:, field[f"payload[{i}]"]] = bit
-            rows[:, layout.code[f"next.payload[{i}]"]] = 2 * bit - 1
+            rows[:, ports.code[f"next.payload[{i}]"]] = 2 * bit - 1
         for i in range(vocabulary.kind_bits):
-            rows[:, layout.code[f"next.kind[{i}]"]] = 1 if number >> i & 1 else -1
+            rows[:, ports.code[f"next.kind[{i}]"]] = 1 if number >> i & 1 else -1
     return table

@@ -11,7 +11,7 @@ from qgc.backends.weights.lower import Lowering, lower_layer
 from qgc.backends.weights.scheduler import schedule
 from qgc.ir.layout.layout import Layout
 from qgc.ir.layout.shape import ModelShape
-from qgc.ir.layout.weights import LayerWeights
+from qgc.ir.layout.weights import LayerWeights, Weights
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.program import Program
 from qgc.ir.netlist.netlist import Netlist
@@ -31,6 +31,11 @@ class Plan:
         lowering = Lowering(self.netlist, self.layout)
         for layer in range(self.layout.schedule.layers):
             yield lower_layer(lowering, layer)
+
+    def weights(self) -> Weights:
+        """The weights of all compiled layers at once."""
+        layout = self.layout
+        return Weights(layout.shape, layout.constants, layout.fields, layout.code, tuple(self.layers()))
 
 
 def plan(machine: MachineConfig, shape: ModelShape, bake: Program | None = None) -> Plan:

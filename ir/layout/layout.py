@@ -50,6 +50,12 @@ class Layout:
         """Where it is laid out."""
         return self.schedule.shape
 
+    @property
+    def fields(self) -> dict[str, int]:
+        """The coordinate of each field of the token."""
+        wires = enumerate(self.netlist.wires)
+        return {info.token_field: self.coordinate[w] for w, info in wires if info.token_field}
+
 
 def clear_terms(netlist: Netlist, wire: int) -> list[tuple[Unit, Number]]:
     """The units that set a wire's coordinate back to 0, with the coefficients that they are added with.

@@ -6,6 +6,7 @@ Tensor names are those of the checkpoint without the `model.layers.N.` prefix, s
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,3 +73,34 @@ def tensor_shapes(shape: ModelShape) -> dict[str, tuple[int, int]]:
         "mlp.up_proj.weight": (shape.intermediate, shape.hidden),
         "mlp.down_proj.weight": (shape.hidden, shape.intermediate),
     }
+
+
+class Ports(Protocol):
+    """Where a token enters the residual stream and the next one leaves it; layouts and weights have these."""
+
+    @property
+    def shape(self) -> ModelShape:
+        """The model's widths."""
+
+    @property
+    def constants(self) -> tuple[int, ...]:
+        """Coordinates that hold the constant."""
+
+    @property
+    def fields(self) -> dict[str, int]:
+        """The coordinate of each field of the token."""
+
+    @property
+    def code(self) -> dict[str, int]:
+        """The coordinate of each output: the token's own code on input, the next token's on output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """All compiled layers of a model, and its ports."""
+
+    shape: ModelShape
+    constants: tuple[int, ...]
+    fields: dict[str, int]
+    code: dict[str, int]
+    layers: tuple[LayerWeights, ...]
