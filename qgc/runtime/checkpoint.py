@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from qgc.runtime.sparse.model import SparseModel
 
 MANIFEST = "qgc.json"
+
+Sink = Callable[[Sequence[Token], bool], None]
+"""`sink(tokens, is_generated)`: is shown each part of a stream, in order."""
 
 
 class Checkpoint:
@@ -90,11 +93,33 @@ class Checkpoint:
     def run(
         self, launch: Launch, budget: int = BUDGET, progress: Progress = silent, is_sparse: bool = False
     ) -> Run:
-        """Run a launch step by step, in transformers' `generate` or in the sparse step.
+        """Run a launch step by step, in transformers' `generate` or in the sparse step, and keep its stream.
 
-        The memory at the end is read from the recurrent state.
+        Raises:
+            QgcError: as `stream`.
+        """
+        tokens: list[Token] = []
+        generated: list[bool] = []
 
-        The reference interpreter only watches, to explain what goes wrong.
+        def keep(part: Sequence[Token], is_own: bool) -> None:
+            tokens.extend(part)
+            generated.extend([is_own] * len(part))
+
+        memory = self.stream(launch, keep, budget, progress, is_sparse)
+        return Run(launch.read(memory), tokens, generated, memory)
+
+    def stream(
+        self,
+        launch: Launch,
+        sink: Sink,
+        budget: int = BUDGET,
+        progress: Progress = silent,
+        is_sparse: bool = False,
+    ) -> list[int]:
+        """Run a launch, hand its stream to `sink` part by part, and return the memory as the recurrent state has it.
+
+        The sparse step keeps no token: memory does not grow with the stream. The reference interpreter only watches, to
+        explain what goes wrong.
 
         Raises:
             QgcError: `run-fault`, `run-store` or `run-budget`.
@@ -105,24 +130,22 @@ class Checkpoint:
         watch = Watch(launch)
         model: Model | SparseModel = self.sparse if is_sparse else self.model
         session: Any = model.new_session()
-        tokens: list[Token] = []
-        generated: list[bool] = []
+        left = budget
         for number, prompt in enumerate(launch.prompts):
             watch.ctaid = number
             watch.prompt(prompt)
-            left = budget - sum(generated)
-            answers = []
-            if left > 0:
-                numbers = model.extend(session, self.ids(prompt), stop, left, progress)
-                answers = [self.token(n) for n in numbers]
-            for token in answers:
-                watch.step(token)
-            if not answers or answers[-1].kind != "halt":
+            sink(prompt, False)
+            last = Token("exec")
+            for part in model.parts(session, self.ids(prompt), stop, left, progress) if left else ():
+                answers = [self.token(n) for n in part]
+                for token in answers:
+                    watch.step(token)
+                sink(answers, True)
+                left -= len(answers)
+                last = answers[-1]
+            if last.kind != "halt":
                 raise watch.exhausted(budget)
-            tokens += [*prompt, *answers]
-            generated += [False] * len(prompt) + [True] * len(answers)
-        memory = read_memory(session.state, self.manifest)
-        return Run(launch.read(memory), tokens, generated, memory)
+        return read_memory(session.state, self.manifest)
 
     def replay(self, run: Run) -> Replay:
         """Feed a whole stream again in one teacher-forced prefill, and compare every generated token and all memory."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,20 +47,29 @@ def run_isa(launch: Launch, budget: int = BUDGET) -> Run:
     watch = Watch(launch)
     tokens: list[Token] = []
     generated: list[bool] = []
+    for token, is_own in stream_isa(watch, budget):
+        tokens.append(token)
+        generated.append(is_own)
+    return Run(launch.read(watch.machine.memory), tokens, generated, watch.machine.memory)
+
+
+def stream_isa(watch: Watch, budget: int = BUDGET) -> Iterator[tuple[Token, bool]]:
+    """The stream of the watched launch as it is made: each token, and whether the machine generated it.
+
+    Raises:
+        QgcError: as `run_isa`.
+    """
     left = budget
-    for number, prompt in enumerate(launch.prompts):
+    for number, prompt in enumerate(watch.launch.prompts):
         watch.ctaid = number
-        tokens += prompt
-        generated += [False] * len(prompt)
+        yield from ((token, False) for token in prompt)
         answer = watch.prompt(prompt)
         while True:
             if left == 0:
                 raise watch.exhausted(budget)
             left -= 1
-            tokens.append(answer)
-            generated.append(True)
+            yield answer, True
             following = watch.step(answer)
             if answer.kind == "halt":
                 break
             answer = following
-    return Run(launch.read(watch.machine.memory), tokens, generated, watch.machine.memory)

@@ -5,7 +5,7 @@ The only calls made are `AutoModelForCausalLM.from_pretrained`, `.generate` and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,6 +107,17 @@ class Model:
         generated: list[int] = result.sequences[0, len(session.ids) :].tolist()
         session.ids += generated
         return generated
+
+    def parts(
+        self,
+        session: Session,
+        prompt: Sequence[int],
+        stop: Sequence[int],
+        budget: int,
+        progress: Progress = silent,
+    ) -> Iterator[list[int]]:
+        """What `extend` generates: one part."""
+        yield self.extend(session, prompt, stop, budget, progress)
 
     def replay(self, ids: Sequence[int]) -> tuple[list[int], Any]:
         """Feed `ids` in one teacher-forced prefill: the greedy answer after each of them, and the cache after all."""

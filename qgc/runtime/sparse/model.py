@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,11 @@ CHUNK = 4096
 
 @dataclass(slots=True)
 class SparseSession:
-    """A context: every token so far, and the state after all of them but the last, which no step has read yet."""
+    """A context: the state after all tokens so far but `unread`, the last one, which no step has read yet."""
 
     weights: Weights
     machine_state: step.State
-    ids: list[int] = field(default_factory=list)
+    unread: list[int] = field(default_factory=list)
 
     def state(self, layer: int, head: int) -> NDArray[np.float32]:
         """The recurrent state of one head, `[key dimension, value dimension]`."""
@@ -84,28 +84,38 @@ class SparseModel:
         progress: Progress = silent,
     ) -> list[int]:
         """Append a prompt, generate greedily, and return what was generated; as `Model.extend`."""
-        answer = self._feed(session, [*session.ids[-1:], *prompt])
-        session.ids += prompt
+        parts = self.parts(session, prompt, stop, budget, progress)
+        return [number for part in parts for number in part]
+
+    def parts(
+        self,
+        session: SparseSession,
+        prompt: Sequence[int],
+        stop: Sequence[int],
+        budget: int,
+        progress: Progress = silent,
+    ) -> Iterator[list[int]]:
+        """What `extend` generates, in parts of at most `CHUNK` tokens, none of which is kept."""
+        answer = self._feed(session, [*session.unread, *prompt])
         ends = np.array(stop, dtype=np.int64)
-        generated: list[int] = []
+        count = 0
         while True:
-            is_full = self._plan is None
-            out = np.zeros(min(budget - len(generated), PROFILE_TOKENS if is_full else CHUNK), dtype=np.int64)
+            size = PROFILE_TOKENS if self._plan is None else CHUNK
+            out = np.zeros(min(budget - count, size), dtype=np.int64)
             made = step.generate(self.weights, session.machine_state, *self._mode(), answer, ends, out)
-            generated += out[:made].tolist()
-            progress("generate", len(generated), budget)
+            part: list[int] = out[:made].tolist()
+            session.unread = part[-1:]
+            count += made
+            progress("generate", count, budget)
             self._learn(session.machine_state)
-            if generated[-1] in stop or len(generated) >= budget:
-                break
-            answer = self._feed(session, generated[-1:])
-        session.ids += generated
-        return generated
+            yield part
+            if part[-1] in stop or count >= budget:
+                return
+            answer = self._feed(session, session.unread)
 
     def answers(self, session: SparseSession, tokens: Sequence[int]) -> list[int]:
         """The greedy answer after each of some tokens, fed one after another."""
-        out = [self._feed(session, [token]) for token in tokens]
-        session.ids += tokens
-        return out
+        return [self._feed(session, [token]) for token in tokens]
 
     def _feed(self, session: SparseSession, tokens: Sequence[int]) -> int:
         answer = step.feed_all(
