@@ -2,7 +2,7 @@
 
 Layout: `$QGC_CACHE`, else `$XDG_CACHE_HOME/qgc`, else `~/.cache/qgc`; in it one folder a checkpoint, named
 `<machine>-<shape>-<dtype>-<hash>`, and beside it a lock file. A folder has its final name only when it is complete:
-a build that was killed leaves a hidden folder, which the next build removes.
+a build that was killed leaves a hidden folder, which the next build removes. Those not used for long make room.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +41,9 @@ WEIGHT_SOURCES = (
 
 STORED_DTYPE = "bfloat16"
 """Of cached checkpoints: every weight is exact in it, so one checkpoint serves all dtypes that a model runs in."""
+
+KEEP = 4
+"""Checkpoints that are kept of one machine, shape and dtype: other versions of the code, and baked programs."""
 
 Build = Callable[["CheckpointSpec", Path, Progress], None]
 
@@ -89,6 +93,8 @@ def cached(spec: CheckpointSpec, progress: Progress = silent, build: Build | Non
     folder = cache_folder()
     target = folder / spec.key
     if target.is_dir():
+        with suppress(OSError):  # a cache that cannot be written is as good
+            os.utime(target)
         return target
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -104,7 +110,20 @@ def cached(spec: CheckpointSpec, progress: Progress = silent, build: Build | Non
                 shutil.rmtree(stale, ignore_errors=True)
             with atomic_write(target) as new:
                 (build or build_weights)(spec, new, progress)
+            _drop_old(folder, spec.key.rpartition("-")[0])
     return target
+
+
+def _drop_old(folder: Path, prefix: str) -> None:
+    """Remove all but the `KEEP` checkpoints of one machine, shape and dtype that were used last."""
+    same = [
+        path
+        for path in folder.glob(f"{prefix}-*")
+        if path.is_dir() and path.name.rpartition("-")[0] == prefix
+    ]
+    for path in sorted(same, key=lambda path: path.stat().st_mtime, reverse=True)[KEEP:]:
+        shutil.rmtree(path, ignore_errors=True)
+        path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
 
 
 def build_weights(spec: CheckpointSpec, out: Path, progress: Progress) -> None:

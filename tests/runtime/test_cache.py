@@ -13,7 +13,7 @@ import pytest
 
 from qgc.diagnostics import QgcError
 from qgc.ir.machine.config import PRESETS
-from qgc.runtime.cache import CheckpointSpec, cache_folder, cached
+from qgc.runtime.cache import KEEP, CheckpointSpec, cache_folder, cached
 from qgc.runtime.progress import Progress
 
 
@@ -92,3 +92,18 @@ def test_a_cache_that_cannot_be_made_is_a_clean_error(folder: Path, monkeypatch:
     monkeypatch.setenv("QGC_CACHE", str(folder / "file" / "cache"))
     with pytest.raises(QgcError, match=r"QGC_CACHE"):
         cached(spec(), build=build)
+
+
+def test_the_least_recently_used_make_room(folder: Path) -> None:
+    def quick(spec: CheckpointSpec, out: Path, progress: Progress) -> None:
+        out.mkdir()
+
+    specs = [spec(machine=replace(PRESETS["nano"], words=8 << i)) for i in range(KEEP + 1)]
+    other = cached(spec(dtype="bfloat16"), build=quick)
+    paths = [cached(s, build=quick) for s in specs[:KEEP]]
+    for age, path in enumerate(paths):
+        os.utime(path, (age, age))
+    assert cached(specs[0], build=quick) == paths[0]  # used again, so that it is the newest
+    newest = cached(specs[KEEP], build=quick)
+    left = sorted(path for path in folder.iterdir() if path.is_dir())
+    assert left == sorted([other, paths[0], *paths[2:], newest])
