@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 DTYPES = ("float32", "bfloat16")
+"""What weights are stored in; `qgc run --dtype` takes `auto` as well."""
 
 
 class Name(click.ParamType[str]):
@@ -170,12 +171,13 @@ SHAPE = click.option(
 
 def dtype_option(default: str, what: str) -> Callable[[Command], Command]:
     """`--dtype`, with what it means for a command. An unknown one is a usage error."""
+    dtypes = tuple(dict.fromkeys((default, *DTYPES)))
     return click.option(
         "--dtype",
-        type=Name("dtype", DTYPES),
+        type=Name("dtype", dtypes),
         default=default,
         show_default=True,
-        help=f"{what}: {', '.join(DTYPES)}.",
+        help=f"{what}: {', '.join(dtypes)}.",
     )
 
 

@@ -24,6 +24,7 @@ from qgc.cli.options import (
 )
 from qgc.diagnostics import QgcError, fail
 from qgc.ir.machine.config import PRESETS
+from qgc.runtime.device import DEVICES
 from qgc.runtime.engines import ENGINES
 from qgc.sources import Sources
 
@@ -57,7 +58,14 @@ if TYPE_CHECKING:
 @FRONTEND
 @MACHINE
 @SHAPE
-@dtype_option("float32", "What transformers computes in")
+@dtype_option("auto", "What transformers computes in (auto: bfloat16 on cuda, else float32)")
+@click.option(
+    "--device",
+    type=Name("device", DEVICES),
+    default="auto",
+    show_default=True,
+    help=f"Where transformers computes (auto: the best there is): {', '.join(DEVICES)}.",
+)
 @click.option("--bake", is_flag=True, help="Use a checkpoint that has the program in its weights.")
 @click.option(
     "--checkpoint",
@@ -80,6 +88,10 @@ def command(sources: Sources, /, source: str, arguments: tuple[str, ...], out: s
         )
     if options["bake"] and options["engine"] not in ("hf", "fast"):
         raise click.UsageError("--bake is for the engines hf and fast: the others have no weights")
+    if options["device"] != "auto" and options["engine"] != "hf" and not options["check"]:
+        raise click.UsageError(
+            "--device is for the engine hf and for --check: nothing else runs transformers"
+        )
     from qgc.driver import Kernel, Settings
     from qgc.driver import source as source_of
 
@@ -97,7 +109,9 @@ def _launch(kernel: Kernel, arguments: tuple[str, ...], options: dict[str, Any])
     from qgc.runtime.progress import on_stderr
 
     args = bind(kernel.params, map(parse_argument, arguments))
-    model = ModelChoice(options["shape"], options["dtype"], options["checkpoint"], options["bake"])
+    model = ModelChoice(
+        options["shape"], options["dtype"], options["checkpoint"], options["bake"], options["device"]
+    )
     with on_stderr() as progress:
         request = Request(options["grid"], options["block"], args, options["budget"], model, progress)
         began = time.perf_counter()
@@ -152,7 +166,8 @@ def _check(kernel: Kernel, request: Request, result: Result) -> None:
         raise TypeError("the engine gave no tokens")
     checkpoint = result.checkpoint
     if checkpoint is None:
-        checkpoint = Checkpoint(checkpoint_folder(kernel.program, request.model, request.progress))
+        folder = checkpoint_folder(kernel.program, request.model, request.progress)
+        checkpoint = Checkpoint(folder, request.model.dtype, request.model.device)
         check_fit(checkpoint, kernel.program)
     began = time.perf_counter()
     replay = checkpoint.replay(result.run)

@@ -32,13 +32,13 @@ class Checkpoint:
 
     Attributes:
         folder: where it lies.
-        dtype: what transformers computes in.
+        dtype, device: what transformers is asked to compute in, and where; `auto` is settled when the model is loaded.
         manifest: the content of its `qgc.json`.
         machine: which machine it is.
         baked: the kernel in its weights; None when programs come in as tokens.
     """
 
-    def __init__(self, folder: Path, dtype: str = "float32") -> None:
+    def __init__(self, folder: Path, dtype: str = "auto", device: str = "auto") -> None:
         """Read the manifest; the model itself is loaded when it is first needed.
 
         Raises:
@@ -46,6 +46,7 @@ class Checkpoint:
         """
         self.folder = folder
         self.dtype = dtype
+        self.device = device
         try:
             self.manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
             fields = self.manifest["machine"]
@@ -64,7 +65,7 @@ class Checkpoint:
     @cached_property
     def model(self) -> Model:
         """The model, in stock transformers."""
-        return Model(self.folder, self.dtype)
+        return Model(self.folder, self.dtype, self.device)
 
     @cached_property
     def sparse(self) -> SparseModel:
@@ -129,7 +130,8 @@ class Checkpoint:
         stop = self.ids([Token("halt"), Token("fault")])
         watch = Watch(launch)
         model: Model | SparseModel = self.sparse if is_sparse else self.model
-        session: Any = model.new_session()
+        room = budget + sum(map(len, launch.prompts))
+        session: Any = self.sparse.new_session() if is_sparse else self.model.new_session(room)
         left = budget
         for number, prompt in enumerate(launch.prompts):
             watch.ctaid = number

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qgc.diagnostics import fail
+from qgc.runtime.device import can_compile, dtype_on, pick
 from qgc.runtime.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ class Session:
 
     Attributes:
         ids: every token so far.
-        cache: transformers' cache after all of them but the last, which no step has read yet; None at the start.
+        cache: transformers' cache after all of them but the last, which no step has read yet; None at the start
+            of a session that `generate` is to choose it for.
     """
 
     ids: list[int] = field(default_factory=list)
@@ -37,27 +39,37 @@ class Session:
     def state(self, layer: int, head: int) -> NDArray[np.float32]:
         """The recurrent state of one head, `[key dimension, value dimension]`."""
         state: NDArray[np.float32] = (
-            self.cache.get_recurrent_state(layer, state_idx=0)[0, head].float().numpy()
+            self.cache.get_recurrent_state(layer, state_idx=0)[0, head].float().cpu().numpy()
         )
         return state
 
 
 class Model:
-    """One checkpoint, loaded once."""
+    """One checkpoint, loaded once.
 
-    def __init__(self, folder: Path, dtype: str = "auto") -> None:
-        """Load `folder`; `dtype` is a torch name, or `auto` for the one that is stored.
+    Attributes:
+        device, dtype: where it runs, and in what.
+        is_static: whether sessions whose length is known get a cache of fixed size, with which transformers compiles
+            the step.
+    """
+
+    def __init__(self, folder: Path, dtype: str = "auto", device: str = "auto") -> None:
+        """Load `folder` to a device; `device.pick` and `device.dtype_on` say what `auto` is.
 
         Raises:
-            QgcError: `checkpoint-load` when transformers cannot make a model of it.
+            QgcError: `checkpoint-load` when transformers cannot make a model of it; what `device.pick` raises.
         """
+        self.device = pick(device)
+        self.dtype = dtype_on(self.device, dtype)
+        self.is_static = can_compile(self.device)
         from transformers import AutoModelForCausalLM
         from transformers.utils import logging
 
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         try:
-            self._model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True)
+            model = AutoModelForCausalLM.from_pretrained(folder, dtype=self.dtype, local_files_only=True)
+            self._model = model.to(self.device)
         except (OSError, ValueError, RuntimeError, KeyError) as err:
             raise fail(
                 "checkpoint-load",
@@ -71,9 +83,13 @@ class Model:
         """Decoder layers."""
         return int(self._model.config.num_hidden_layers)
 
-    def new_session(self) -> Session:
-        """An empty context."""
-        return Session()
+    def new_session(self, room: int | None = None) -> Session:
+        """An empty context; `room` is how many tokens it will hold at most, None when that is not known."""
+        if room is None or not self.is_static:
+            return Session()
+        from transformers import StaticCache
+
+        return Session(cache=StaticCache(config=self._model.config, max_cache_len=room))
 
     def extend(
         self,
@@ -91,7 +107,7 @@ class Model:
         import torch
 
         session.ids += prompt
-        ids = torch.tensor([session.ids])
+        ids = torch.tensor([session.ids], device=self.device)
         result = self._model.generate(
             ids,
             attention_mask=torch.ones_like(ids),
@@ -126,7 +142,8 @@ class Model:
 
         cache = DynamicCache(config=self._model.config)
         with torch.no_grad():
-            hidden = self._model.model(torch.tensor([ids]), cache=cache).last_hidden_state[0]
+            prompt = torch.tensor([ids], device=self.device)
+            hidden = self._model.model(prompt, cache=cache).last_hidden_state[0]
             rows = [self._model.lm_head(part).argmax(-1) for part in hidden.split(LOGIT_ROWS)]
         answers: list[int] = torch.cat(rows).tolist()
         return answers, cache

@@ -44,7 +44,8 @@ class RawKernel:
         engine: str = "fast",
         frontend: str = "auto",
         shape: str = "small",
-        dtype: str = "float32",
+        dtype: str = "auto",
+        device: str = "auto",
         checkpoint: str | Path | None = None,
         bake: bool = False,
         budget: int | None = None,
@@ -54,7 +55,9 @@ class RawKernel:
         self.name = name
         self.engine = make_engine(engine)
         self.last: Result | None = None
-        self._model = ModelChoice(shape, dtype, None if checkpoint is None else Path(checkpoint), bake)
+        self._model = ModelChoice(
+            shape, dtype, None if checkpoint is None else Path(checkpoint), bake, device
+        )
         self._budget = budget
         self._sources = Sources()
         settings = Settings(frontend, name, config)

@@ -54,6 +54,8 @@ WRONG_USAGE = {
     "trace-without-tokens": f"run {INPUTS}/fill.ptx --engine ssa --trace out=0 stride=1",
     "check-without-tokens": f"run {INPUTS}/fill.ptx --engine ptx --check out=0 stride=1",
     "bake-without-weights": f"run {INPUTS}/fill.ptx --engine isa --bake out=0 stride=1",
+    "device-without-transformers": f"run {INPUTS}/fill.ptx --engine isa --device cuda out=0 stride=1",
+    "unknown-device": f"run {INPUTS}/fill.ptx --engine hf --device gpu out=0 stride=1",
     "stage-without-file": "dump --stage ir",
     "stdin-without-stage": "check -",
 }

@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 class ModelChoice:
     """Which checkpoint an engine runs: a folder, or what to build (and cache) when there is none.
 
-    `dtype` is what transformers computes in; the weights are exact in all of them, and stored in the smallest.
+    `dtype` is what transformers computes in, and `device` where (see `runtime.device`); the weights are exact in every
+    dtype, and stored in the smallest.
     """
 
     shape: str = "small"
-    dtype: str = "float32"
+    dtype: str = "auto"
     folder: Path | None = None
     bake: bool = False
+    device: str = "auto"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ from qgc.diagnostics import fail
 from qgc.ir.layout.shape import shape
 from qgc.runtime.cache import STORED_DTYPE, CheckpointSpec, cached
 from qgc.runtime.checkpoint import Checkpoint
+from qgc.runtime.device import pick
 from qgc.runtime.engines.base import ModelChoice, Request, Result, numbered
 from qgc.runtime.isa import BUDGET
 from qgc.runtime.launch import link
@@ -30,6 +31,7 @@ class HfEngine:
 
     def __init__(self) -> None:
         self._loaded: Checkpoint | None = None
+        self._loaded_as: tuple[Path, str, str] | None = None
 
     def run(self, kernel: Kernel, request: Request) -> Result:
         """Link and run.
@@ -38,11 +40,14 @@ class HfEngine:
             QgcError: what building, linking and running raise; `checkpoint-machine` or `checkpoint-kernel` when the
                 given folder is another machine or has another kernel in it.
         """
+        choice = request.model
+        if not self.is_sparse:
+            pick(choice.device)  # before a checkpoint is built for a device that is not there
         program = kernel.program
-        folder = checkpoint_folder(program, request.model, request.progress)
-        wanted = (folder, request.model.dtype)
-        if self._loaded is None or (self._loaded.folder, self._loaded.dtype) != wanted:
-            self._loaded = Checkpoint(*wanted)
+        folder = checkpoint_folder(program, choice, request.progress)
+        wanted = (folder, choice.dtype, choice.device)
+        if self._loaded is None or self._loaded_as != wanted:
+            self._loaded, self._loaded_as = Checkpoint(*wanted), wanted
         checkpoint = self._loaded
         check_fit(checkpoint, program)
         include = checkpoint.baked is None
@@ -54,8 +59,8 @@ class HfEngine:
         """What ran, in words."""
         import transformers
 
-        made = checkpoint.manifest["shape"]["name"]
-        layers = f"{checkpoint.model.layers} layers of shape {made} in {checkpoint.dtype}"
+        model, made = checkpoint.model, checkpoint.manifest["shape"]["name"]
+        layers = f"{model.layers} layers of shape {made} in {model.dtype} on {model.device}"
         return f"stock transformers {transformers.__version__}", layers
 
 
