@@ -98,7 +98,7 @@ def test_the_least_recently_used_make_room(folder: Path) -> None:
     def quick(spec: CheckpointSpec, out: Path, progress: Progress) -> None:
         out.mkdir()
 
-    specs = [spec(machine=replace(PRESETS["nano"], words=8 << i)) for i in range(KEEP + 1)]
+    specs = [spec(machine=replace(PRESETS["nano"], consts=8 << i)) for i in range(KEEP + 1)]
     other = cached(spec(dtype="bfloat16"), build=quick)
     paths = [cached(s, build=quick) for s in specs[:KEEP]]
     for age, path in enumerate(paths):
