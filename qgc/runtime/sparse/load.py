@@ -181,7 +181,9 @@ class _HeadLists:
         self._keys, self._values = int(config["linear_num_key_heads"]), int(config["linear_num_value_heads"])
         self._layer, self._block, self._value, self._gate, self._out = [0], [0], [0], [0], [0]
         self._slot: list[int] = []
-        self._beta: list[Row] = []
+        self._switch: list[Row] = []
+        self._switch_layer = [0]
+        self._beta: list[int] = []
         self._decay: list[float] = []
         self._query: list[int] = []
         self._key: list[int] = []
@@ -189,7 +191,7 @@ class _HeadLists:
         self._block_rows: list[Row] = []
         self._value_dim: list[int] = []
         self._value_rows: list[Row] = []
-        self._gate_rows: list[Row] = []
+        self._gate_switch: list[int] = []
         self._out_dim: list[int] = []
         self._out_gate: list[int] = []
         self._out_norm: list[float] = []
@@ -209,6 +211,7 @@ class _HeadLists:
         out = get.rows("linear_attn.out_proj.weight", transpose=True)
         norm, dim = get.dense("linear_attn.norm.weight"), self._dim
         blocks: dict[bytes, int] = {}
+        switches: dict[bytes, int] = {}
         for head in range(self._values):
             channels = range(head * dim, (head + 1) * dim)
             if not any(len(out[c][0]) for c in channels):
@@ -216,7 +219,7 @@ class _HeadLists:
             group = head // (self._values // self._keys)
             first = 2 * self._keys * dim + head * dim
             self._slot.append(head)
-            self._beta.append(b[head])
+            self._beta.append(self._add_switch(b[head], switches))
             self._decay.append(float(decay[head]))
             self._query.append(self._add_block(qkv[group * dim : (group + 1) * dim], blocks))
             key = (self._keys + group) * dim
@@ -227,17 +230,27 @@ class _HeadLists:
                 row if len(value[0]) else _NOTHING
                 for row, value in zip(out[channels.start :], values, strict=False)
             ]
-            self._add_out(z[head * dim : (head + 1) * dim], written, norm)
+            self._add_out(z[head * dim : (head + 1) * dim], written, norm, switches)
         self._layer.append(len(self._beta))
+        self._switch_layer.append(len(self._switch))
+
+    def _add_switch(self, row: Row, switches: dict[bytes, int]) -> int:
+        content = row[0].tobytes() + row[1].tobytes()
+        if content not in switches:
+            switches[content] = len(self._switch)
+            self._switch.append(row)
+        return switches[content]
 
     def _add_block(self, rows: list[Row], blocks: dict[bytes, int]) -> int:
         content = b"".join(c.tobytes() + b"|" + v.tobytes() + b";" for c, v in rows)
         if content not in blocks:
             blocks[content] = len(self._block) - 1
+            before = _NOTHING
             for number, row in enumerate(rows):
                 if len(row[0]):
                     self._block_row.append(number)
-                    self._block_rows.append(row)
+                    self._block_rows.append(_difference(row, before))
+                    before = row
             self._block.append(len(self._block_row))
         return blocks[content]
 
@@ -248,20 +261,22 @@ class _HeadLists:
                 self._value_rows.append(row)
         self._value.append(len(self._value_dim))
 
-    def _add_out(self, z: list[Row], out: list[Row], norm: NDArray[np.float64]) -> None:
-        gates: dict[bytes, int] = {}
+    def _add_out(
+        self, z: list[Row], out: list[Row], norm: NDArray[np.float64], switches: dict[bytes, int]
+    ) -> None:
+        gates: dict[int, int] = {}
         for dim, row in enumerate(out):
             if not len(row[0]):
                 continue
-            content = z[dim][0].tobytes() + z[dim][1].tobytes()
-            if content not in gates:
-                gates[content] = len(self._gate_rows)
-                self._gate_rows.append(z[dim])
+            switch = self._add_switch(z[dim], switches)
+            if switch not in gates:
+                gates[switch] = len(self._gate_switch)
+                self._gate_switch.append(switch)
             self._out_dim.append(dim)
-            self._out_gate.append(gates[content])
+            self._out_gate.append(gates[switch])
             self._out_norm.append(float(norm[dim]))
             self._out_rows.append(row)
-        self._gate.append(len(self._gate_rows))
+        self._gate.append(len(self._gate_switch))
         self._out.append(len(self._out_dim))
 
     def pack(self) -> Heads:
@@ -271,7 +286,9 @@ class _HeadLists:
         return Heads(
             ints(self._layer),
             ints(self._slot),
-            pack(self._beta),
+            ints(self._switch_layer),
+            pack(self._switch),
+            ints(self._beta),
             np.array(self._decay, dtype=np.float32),
             ints(self._query),
             ints(self._key),
@@ -282,13 +299,22 @@ class _HeadLists:
             ints(self._value_dim),
             pack(self._value_rows),
             ints(self._gate),
-            pack(self._gate_rows),
+            ints(self._gate_switch),
             ints(self._out),
             ints(self._out_dim),
             ints(self._out_gate),
             np.array(self._out_norm, dtype=np.float32),
             pack(self._out_rows),
         )
+
+
+def _difference(row: Row, before: Row) -> Row:
+    """`row - before`, without zeros."""
+    cols = np.union1d(row[0], before[0])
+    values = np.zeros(len(cols))
+    values[np.searchsorted(cols, row[0])] += row[1]
+    values[np.searchsorted(cols, before[0])] -= before[1]
+    return cols[values != 0], values[values != 0]
 
 
 def _tapped(get: _Layer, rows: list[Row]) -> list[Row]:

@@ -18,14 +18,24 @@ from qgc.runtime.progress import Progress, silent
 from qgc.runtime.sparse import step
 from qgc.runtime.sparse.load import assemble, load, tensors
 from qgc.runtime.sparse.plan import Plan, make_plan, run_in_full
-from qgc.runtime.sparse.weights import Weights
+from qgc.runtime.sparse.weights import Rows, Weights
 
-FORMAT = 2
+FORMAT = 4
 """Of the stored lists and plan; a change makes old ones stale."""
-PROFILE_TOKENS = 256
-"""Tokens that run in full, and are watched, before a plan is made."""
+PROFILE_TOKENS = 1024
+"""Tokens that run in full, and are watched, before a plan is made or made anew."""
+BROKEN_SHARE = 0.02
+"""Share of layers that may run in full under a plan before tokens are watched again."""
 CHUNK = 4096
 """Tokens between two reports of progress."""
+
+
+_STORED = {
+    "profile": step.Profile._fields,
+    "gate": Rows._fields,
+    "plan": tuple(name for name in Plan._fields if name != "gate"),
+}
+"""The arrays of a stored plan: what it was made from, the gates that it gathers, and itself."""
 
 
 @dataclass(slots=True)
@@ -68,8 +78,14 @@ class SparseModel:
             self.weights = assemble(stored)
         self._profile = step.new_profile(self.weights)
         self._plan: Plan | None = None
-        if (made := self._load("plan")) is not None:
-            self._plan = Plan(**made)
+        self._since = self._broken = (
+            0  # tokens since watching or the plan began; layers that ran in full under the plan
+        )
+        self._full = run_in_full(self.weights)
+        if (stored := self._load("plan")) is not None:
+            part = {kind: {k: stored[f"{kind}.{k}"] for k in fields} for kind, fields in _STORED.items()}
+            self._profile = step.Profile(**part["profile"])
+            self._plan = Plan(gate=Rows(**part["gate"]), **part["plan"])
 
     def new_session(self) -> SparseSession:
         """An empty context."""
@@ -107,7 +123,7 @@ class SparseModel:
             session.unread = part[-1:]
             count += made
             progress("generate", count, budget)
-            self._learn(session.machine_state)
+            self._learn(session.machine_state, made)
             yield part
             if part[-1] in stop or count >= budget:
                 return
@@ -121,29 +137,46 @@ class SparseModel:
         answer = step.feed_all(
             self.weights, session.machine_state, *self._mode(), np.array(tokens, dtype=np.int64)
         )
-        self._learn(session.machine_state)
+        self._learn(session.machine_state, len(tokens))
         return int(answer)
+
+    @property
+    def plan(self) -> Plan:
+        """What the step goes by: the plan, or running in full while there is none."""
+        return run_in_full(self.weights) if self._plan is None else self._plan
 
     def _mode(self) -> tuple[Plan, step.Profile, bool]:
         """In full and watched while there is no plan; then by the plan."""
         if self._plan is None:
-            return run_in_full(self.weights), self._profile, True
+            return self._full, self._profile, True
         return self._plan, self._profile, False
 
-    def _learn(self, state: step.State) -> None:
-        """Make a plan when enough tokens were watched; watch again when the plan's bounds are broken often."""
-        if self._plan is None and self._profile.tokens[0] >= PROFILE_TOKENS:
-            self._plan = self._make_plan()
-            self._store("plan", self._plan._asdict())
-            state.number[4] = 0
-        elif self._plan is not None and state.number[4] > self.weights.layers * PROFILE_TOKENS:
+    def _learn(self, state: step.State, tokens: int) -> None:
+        """Make a plan when enough tokens were watched; watch again when the plan's bounds are broken often.
+
+        What was seen adds up, and is stored with the plan.
+        """
+        self._since += tokens
+        self._broken += int(state.number[3])
+        state.number[3] = 0
+        if self._plan is None:
+            if self._since >= PROFILE_TOKENS:
+                self._plan = self._make_plan()
+                self._since = self._broken = 0
+        elif self._broken > BROKEN_SHARE * self.weights.layers * max(self._since, PROFILE_TOKENS):
             self._plan = None
-            self._profile.tokens[0] = 0
-            self._profile.on[:] = 0
+            self._since = self._broken = 0
 
     def _make_plan(self) -> Plan:
+        """A plan from all that was seen so far, stored."""
         p = self._profile
-        return make_plan(self.weights, p.on, p.low, p.high, int(p.tokens[0]))
+        plan = make_plan(self.weights, p.on, p.low, p.high, int(p.tokens[0]))
+        part = {"profile": p, "gate": plan.gate, "plan": plan}
+        self._store(
+            "plan",
+            {f"{kind}.{k}": getattr(part[kind], k) for kind, fields in _STORED.items() for k in fields},
+        )
+        return plan
 
     def _path(self, name: str) -> Path:
         return self._folder / f"sparse-{name}-{self._key}.npz"

@@ -22,6 +22,7 @@ class Plan(NamedTuple):
 
     Attributes:
         watch: the units watched by coordinate c of layer n are `watch_unit[watch[k]:watch[k + 1]]`, k = n * hidden + c.
+        gate: the gate row of each entry of `watch_unit`, so that what is looked at together lies together.
         always: the units of layer n that no set closes are `always_unit[always[n]:always[n + 1]]`.
         low, high: bounds of the residual before each layer's units, `[layer][coordinate]`.
         relevant: a bit for each coordinate that some unit of the layer reads, `[layer][word]`.
@@ -30,6 +31,7 @@ class Plan(NamedTuple):
 
     watch: NDArray[np.int32]
     watch_unit: NDArray[np.int32]
+    gate: Rows
     always: NDArray[np.int32]
     always_unit: NDArray[np.int32]
     low: NDArray[np.float32]
@@ -45,6 +47,7 @@ def run_in_full(w: Weights) -> Plan:
     return Plan(
         np.zeros(w.layers * w.hidden + 1, dtype=np.int32),
         nothing,
+        _gathered(w.mlp.gate, nothing),
         np.zeros(w.layers + 1, dtype=np.int32),
         nothing,
         np.full(size, np.inf, dtype=np.float32),
@@ -76,7 +79,18 @@ def make_plan(
                 for c in chosen:
                     watch[layer * w.hidden + c].append(unit)
     reads = relevant(w)
-    return Plan(*_lists(watch), *_lists(always), low, high, reads, reads & _bits((low > 0) | (high < 0)))
+    ptr, units = _lists(watch)
+    required = reads & _bits((low > 0) | (high < 0))
+    return Plan(ptr, units, _gathered(w.mlp.gate, units), *_lists(always), low, high, reads, required)
+
+
+def _gathered(rows: Rows, which: NDArray[np.int32]) -> Rows:
+    """Some rows, in the order asked for."""
+    lengths = np.diff(rows.ptr)[which]
+    ptr = np.zeros(len(which) + 1, dtype=np.int32)
+    ptr[1:] = np.cumsum(lengths)
+    entry = np.repeat(rows.ptr[which] - ptr[:-1], lengths) + np.arange(ptr[-1])
+    return Rows(ptr, rows.col[entry], rows.val[entry])
 
 
 def _bits(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:

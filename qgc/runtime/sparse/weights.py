@@ -37,19 +37,24 @@ class Heads(NamedTuple):
 
     Attributes:
         slot: the head's number in its layer.
-        beta: a row each.
+        switch_layer, switch: rows that betas and output gates are computed from, layer n's from `switch_layer[n]` to
+            `switch_layer[n + 1]`; equal ones of a layer are one.
+        beta: number of the head's row in `switch`.
         decay: what the state is multiplied by, each token.
         query, key: number of the key block that gives them. Equal blocks of a layer are one.
-        block: key block i has rows `block[i]` to `block[i + 1]` of `block_row` (the row's number) and `block_rows`.
+        block: key block i has rows `block[i]` to `block[i + 1]` of `block_row` (the row's number) and `block_rows`. The
+            first of them is stored whole, each other one as its difference from the one before.
         value: head i has values `value[i]` to `value[i + 1]` of `value_dim` and `value_rows`.
-        gate: head i has output gates `gate[i]` to `gate[i + 1]` of `gate_rows`.
+        gate: head i has output gates `gate[i]` to `gate[i + 1]` of `gate_switch`, numbers of rows in `switch`.
         out: head i writes dimensions `out[i]` to `out[i + 1]` of `out_dim`, through gate `out_gate`, norm weight
             `out_norm`, to the coordinates of `out_rows`.
     """
 
     layer: Ints
     slot: Ints
-    beta: Rows
+    switch_layer: Ints
+    switch: Rows
+    beta: Ints
     decay: Floats
     query: Ints
     key: Ints
@@ -60,7 +65,7 @@ class Heads(NamedTuple):
     value_dim: Ints
     value_rows: Rows
     gate: Ints
-    gate_rows: Rows
+    gate_switch: Ints
     out: Ints
     out_dim: Ints
     out_gate: Ints
@@ -107,9 +112,9 @@ class Weights(NamedTuple):
 
     @property
     def nonzeros(self) -> int:
-        """Entries of all lists of weights."""
+        """Entries of all lists; equal rows are listed once."""
         h, m = self.heads, self.mlp
-        parts = (h.beta, h.block_rows, h.value_rows, h.gate_rows, h.out_rows, m.gate, m.up, m.down)
+        parts = (h.switch, h.block_rows, h.value_rows, h.out_rows, m.gate, m.up, m.down)
         return sum(len(p.val) for p in (self.embedding, *parts))
 
 
