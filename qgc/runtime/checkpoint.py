@@ -140,9 +140,9 @@ class Checkpoint:
             last = Token("exec")
             for part in model.parts(session, self.ids(prompt), stop, left, progress) if left else ():
                 answers = [self.token(n) for n in part]
+                sink(answers, True)
                 for token in answers:
                     watch.step(token)
-                sink(answers, True)
                 left -= len(answers)
                 last = answers[-1]
             if last.kind != "halt":
