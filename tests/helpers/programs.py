@@ -1,7 +1,7 @@
 """Random machine programs that verify and end: one random block, or several with divergent branches and loops.
 
 `single_block_programs` and `multi_block_programs` give a `Case`: a program, a block size and arrays. `case.launch()`
-links it, `run_isa` runs it. Accesses are in range nearly always: one operand in twenty is wild, so that faults occur too.
+links it, `run_isa` runs it. Accesses are in range nearly always: one address in sixteen is wild, so that faults occur too.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ class _Maker:
         self.size = size
         self.consts: list[int | str] = ["param a", "param b"]
         self.reserved: tuple[int, ...] = ()
+        self.filled: list[int] = []
 
     def chance(self, one_in: int) -> bool:
         """True once in so many."""
@@ -70,7 +71,9 @@ class _Maker:
         return self.consts.index(value) if value in self.consts else 0
 
     def registers(self) -> st.SearchStrategy[int]:
-        return st.integers(0, self.config.registers - 1)
+        """Any register, but more often one that a block has written."""
+        anything = list(range(self.config.registers))
+        return st.sampled_from(anything + self.filled * (2 * len(anything) // max(1, len(self.filled))))
 
     def operand(self, ready: list[int], allow_const: bool = True) -> str:
         """A source: a forward, a register, the thread index or the constant."""
@@ -106,7 +109,7 @@ class _Maker:
         if stage in config.multiply_stages:
             kinds += ["mul", "mul"]
         if stage == config.store_stage:
-            kinds += ["store"] * 4
+            kinds += ["store"] * 9
         kind = self.draw(st.sampled_from(kinds))
         if kind in ("load", "store"):
             return self.access(kind, ready, [i for i in masked if i in ready])
@@ -130,7 +133,7 @@ class _Maker:
                 name,
                 self.row(f"param {'ab'[array]} + {4 * self.draw(st.integers(1, self.size - 1))}"),
             )
-        if self.chance(20):
+        if self.chance(16):
             a = self.operand(ready, allow_const=False)
         data = None
         if kind == "store":
@@ -141,7 +144,8 @@ class _Maker:
         """A random block that begins with `head` and leaves `outs` behind."""
         config = self.config
         instrs, masked = list(head), list[int]()
-        count = self.draw(st.integers(max(1, len(head)), config.stages))
+        least = max(1, len(head))
+        count = self.draw(st.sampled_from([config.stages] * 4 + list(range(least, config.stages))))
         while len(instrs) < count:
             instrs.append(self.instr(instrs, masked))
         taken = {out.register for out in outs}
@@ -152,6 +156,7 @@ class _Maker:
             else []
         )
         live = [*outs, *(LiveOut(r, self.draw(st.integers(0, config.stages - 1))) for r in chosen)]
+        self.filled = sorted({*self.filled, *(out.register for out in live)})
         return Block(tuple(instrs), tuple(live), branch, serial=self.chance(6))
 
 
@@ -169,12 +174,13 @@ def _setup(maker: _Maker) -> Block:
             instr = Instr("or", "k", "r0", const=maker.row(maker.draw(WORDS)))
         instrs.append(instr)
         outs.append(LiveOut(free.pop(maker.draw(st.integers(0, len(free) - 1))), stage))
+    maker.filled = sorted(out.register for out in outs)
     return Block(tuple(instrs), tuple(outs), Branch(1))
 
 
 def _start(draw: st.DrawFn, config: MachineConfig) -> tuple[_Maker, int, tuple[NDArray[Any], ...]]:
     """A maker, a thread count and two arrays of the same power-of-two size."""
-    size = max(2, min(16, config.words // 4))
+    size = max(2, min(16, config.words // 2))
     threads = draw(st.integers(1, min(config.threads, size)))
     arrays = tuple(
         np.array(draw(st.lists(WORDS, min_size=size, max_size=size)), dtype=np.uint32) for _ in range(2)

@@ -1,11 +1,10 @@
-"""Run the interpreter netlist on tokens: the netlist's reference evaluation, seen as a machine."""
+"""Run a machine's circuit on tokens: the reference evaluation of a netlist, a schedule or a layout, seen as a machine."""
 
 from __future__ import annotations
 
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.tokens import Token, Vocabulary
 from qgc.ir.netlist.evaluate import Evaluator
-from qgc.ir.netlist.netlist import Netlist
 
 
 def token_fields(vocabulary: Vocabulary, token: Token) -> dict[str, int]:
@@ -17,12 +16,12 @@ def token_fields(vocabulary: Vocabulary, token: Token) -> dict[str, int]:
     return fields
 
 
-class NetlistMachine:
-    """Has the interface of `ir.machine.interpreter.Machine`, but evaluates the netlist."""
+class CircuitMachine:
+    """Has the interface of `ir.machine.interpreter.Machine`, but evaluates a circuit."""
 
-    def __init__(self, config: MachineConfig, netlist: Netlist) -> None:
+    def __init__(self, config: MachineConfig, evaluator: Evaluator) -> None:
         self.vocabulary = Vocabulary(config)
-        self.evaluator = Evaluator(netlist)
+        self.evaluator = evaluator
 
     def feed(self, token: Token) -> Token:
         """Consume one token; return the token that comes next."""
