@@ -23,6 +23,7 @@ class Stats:
         answers: tokens that the machine generates.
         executed: `exec` tokens among them.
         operations: operations that threads execute, `nop` not counted.
+        issued: the same, once for all lanes of a group that execute it together.
     """
 
     kernel: str
@@ -33,17 +34,25 @@ class Stats:
     answers: int
     executed: int
     operations: int
+    issued: int
 
     @property
     def tokens_per_operation(self) -> float:
         """Generated tokens for each operation of a thread."""
         return self.answers / self.operations if self.operations else float("inf")
 
+    @property
+    def tokens_per_issue(self) -> float:
+        """Generated tokens for each operation of a group of lanes."""
+        return self.answers / self.issued if self.issued else float("inf")
+
 
 def stats(program: Program, run: Run) -> Stats:
     """Count what a finished launch took."""
     answers = run.answers
     written = {out.register for block in program.blocks for out in block.live_outs}
+    executed = [token for token in answers if token.kind == "exec"]
+    operations = [_operations(program, token) for token in executed]
     return Stats(
         program.kernel,
         len(program.blocks),
@@ -51,29 +60,31 @@ def stats(program: Program, run: Run) -> Stats:
         len(program.consts),
         len(run.tokens) - len(answers),
         len(answers),
-        sum(token.kind == "exec" for token in answers),
-        sum(_operations(program, token) for token in answers if token.kind == "exec"),
+        len(executed),
+        sum(count * lanes for count, lanes in operations),
+        sum(count for count, _ in operations),
     )
 
 
-def _operations(program: Program, token: Token) -> int:
-    """Operations of one EXEC token: those of its block, in every lane that runs it."""
+def _operations(program: Program, token: Token) -> tuple[int, int]:
+    """Operations of one EXEC token, those of its block, and how many lanes run them."""
     lanes = program.config.lanes
     block = program.blocks[token.payload >> lanes]
     active = (token.payload & ((1 << lanes) - 1)).bit_count()
-    return sum(instr.op != "nop" for instr in block.instrs) * (1 if block.serial else active)
+    return sum(instr.op != "nop" for instr in block.instrs), 1 if block.serial else active
 
 
-_COLUMNS = ("blocks", "registers", "constants", "prompt", "answers", "executed", "operations")
+_COLUMNS = ("blocks", "registers", "constants", "prompt", "answers", "executed", "operations", "issued")
 
 
 def table(rows: Iterable[Stats]) -> str:
     """The statistics as a text table, one launch a line."""
-    heads = ("kernel", *_COLUMNS, "tokens/op")
+    heads = ("kernel", *_COLUMNS, "tokens/op", "tokens/issue")
     lines: list[tuple[str, ...]] = [heads]
     for row in rows:
         numbers = (str(getattr(row, name)) for name in _COLUMNS)
-        lines.append((row.kernel, *numbers, f"{row.tokens_per_operation:.2f}"))
+        ratios = (f"{ratio:.2f}" for ratio in (row.tokens_per_operation, row.tokens_per_issue))
+        lines.append((row.kernel, *numbers, *ratios))
     widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
     text = []
     for line in lines:

@@ -23,17 +23,18 @@ def test_counts() -> None:
     assert run.arrays["out"].tolist() == [4]
     prompt = len(run.tokens) - len(run.answers)
     # exec, val_v; three times exec, adr, mem_s; halt. One load a thread, then load, add, store in each.
-    assert found == Stats("total", 2, 1, 2, prompt, 2 + 9 + 1, 4, 3 + 9)
+    assert found == Stats("total", 2, 1, 2, prompt, 2 + 9 + 1, 4, 3 + 9, 1 + 9)
     assert found.tokens_per_operation == 1.0
+    assert found.tokens_per_issue == 1.2
 
 
 def test_table() -> None:
-    row = Stats("k", 2, 3, 4, 50, 12, 4, 24)
+    row = Stats("k", 2, 3, 4, 50, 12, 4, 24, 10)
     assert table([row]).splitlines() == [
-        "kernel  blocks  registers  constants  prompt  answers  executed  operations  tokens/op",
-        "k            2          3          4      50       12         4          24       0.50",
+        "kernel  blocks  registers  constants  prompt  answers  executed  operations  issued  tokens/op  tokens/issue",
+        "k            2          3          4      50       12         4          24      10       0.50          1.20",
     ]
 
 
 def test_a_launch_of_no_operations_has_no_ratio() -> None:
-    assert table([Stats("k", 1, 0, 0, 9, 2, 1, 0)]).endswith("inf\n")
+    assert table([Stats("k", 1, 0, 0, 9, 2, 1, 0, 0)]).endswith("inf\n")
