@@ -19,7 +19,7 @@ setup: $(READY)  ## Make .venv with every version pinned by constraints.txt.
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet $(PIP_OPTIONS) -c constraints.txt -e '.[dev,nvrtc,clang]'
+	$(BIN)/python -m pip install --quiet $(PIP_OPTIONS) -c constraints.txt -e '.[dev,nvrtc,clang,plot]'
 	@touch $@
 
 run: setup  ## Run a CUDA dot product inside a language model: it prints 32.

@@ -49,6 +49,13 @@ if TYPE_CHECKING:
     "--check", is_flag=True, help="Replay the whole trace in one prefill of stock transformers, and compare."
 )
 @click.option("--trace", is_flag=True, help="Print the token stream in words to stderr.")
+@click.option("--profile", is_flag=True, help="Print to stderr where the tokens went, and what to change.")
+@click.option(
+    "--profile-out",
+    metavar="NAME",
+    type=click.Path(path_type=Path),
+    help="Write the profile to NAME.json, NAME.folded (for flame graphs) and NAME.png.",
+)
 @click.option(
     "--budget",
     type=click.IntRange(1),
@@ -82,9 +89,10 @@ def command(sources: Sources, /, source: str, arguments: tuple[str, ...], out: s
 
     Example: qgc run examples/dot.cu --block 3 a=1,2,3 b=4,5,6 out=0
     """
-    if (options["check"] or options["trace"]) and not ENGINES[options["engine"]].has_tokens:
+    wants_tokens = any(options[name] for name in ("check", "trace", "profile", "profile_out"))
+    if wants_tokens and not ENGINES[options["engine"]].has_tokens:
         raise click.UsageError(
-            f"engine {options['engine']} has no tokens to check or trace; use fast, hf or isa"
+            f"engine {options['engine']} has no tokens to check, trace or profile; use fast, hf or isa"
         )
     if options["bake"] and options["engine"] not in ("hf", "fast"):
         raise click.UsageError("--bake is for the engines hf and fast: the others have no weights")
@@ -123,6 +131,8 @@ def _launch(kernel: Kernel, arguments: tuple[str, ...], options: dict[str, Any])
             click.echo(line, err=True)
     if options["check"]:
         _check(kernel, request, result)
+    if options["profile"] or options["profile_out"]:
+        _profile(kernel, options, result)
     return result
 
 
@@ -156,6 +166,23 @@ def _trace(kernel: Kernel, result: Result) -> Iterator[str]:
         kernel.params[numbers[region.name]].name: region.words for region in result.launch.image.regions
     }
     return trace(kernel.program, result.run, arrays)
+
+
+def _profile(kernel: Kernel, options: dict[str, Any], result: Result) -> None:
+    from qgc.runtime.profile import profile, table
+    from qgc.runtime.profile_files import write_files
+    from qgc.runtime.profile_hints import hints
+
+    if result.run is None:
+        raise TypeError("the engine gave no tokens")
+    layers = result.layer_costs() if result.layer_costs is not None else ()
+    found = profile(kernel.program, result.run, layers)
+    advice = hints(found)
+    if options["profile"]:
+        click.echo(table(found, advice), err=True, nl=False)
+    if options["profile_out"] is not None:
+        for note in write_files(found, advice, options["profile_out"]):
+            click.echo(note, err=True)
 
 
 def _check(kernel: Kernel, request: Request, result: Result) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from qgc.runtime.checkpoint import Checkpoint
     from qgc.runtime.isa import Run
     from qgc.runtime.launch import Argument, Launch
+    from qgc.runtime.sparse.layers import LayerCost
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class Result:
         launch, run: of engines that speak in tokens: what was linked, and the whole stream.
         checkpoint: the model that ran it, of engines that have one.
         facts: what is worth knowing about the run, for people.
+        layer_costs: measures what each layer costs, of the engine that can.
     """
 
     arrays: dict[int, NDArray[Any]]
@@ -72,6 +74,7 @@ class Result:
     run: Run | None = None
     checkpoint: Checkpoint | None = None
     facts: tuple[str, ...] = ()
+    layer_costs: Callable[[], tuple[LayerCost, ...]] | None = None
 
 
 def numbered(launch: Launch, run: Run) -> dict[int, NDArray[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from qgc.runtime.progress import Progress
 if TYPE_CHECKING:
     from qgc.driver import Kernel
     from qgc.ir.machine.program import Program
+    from qgc.runtime.sparse.layers import LayerCost
 
 
 class HfEngine:
@@ -70,10 +72,23 @@ class FastEngine(HfEngine):
     name = "fast"
     is_sparse = True
 
+    def run(self, kernel: Kernel, request: Request) -> Result:
+        """As `HfEngine.run`; the layers can be measured afterwards."""
+        result = super().run(kernel, request)
+        return replace(result, layer_costs=lambda: _layer_costs(result))
+
     def facts(self, checkpoint: Checkpoint) -> tuple[str, ...]:
         """What ran, in words."""
         weights, made = checkpoint.sparse.weights, checkpoint.manifest["shape"]["name"]
         return (f"{weights.layers} layers of shape {made} as {weights.nonzeros:,} non-zero weights",)
+
+
+def _layer_costs(result: Result) -> tuple[LayerCost, ...]:
+    from qgc.runtime.sparse.layers import layer_costs
+
+    if result.checkpoint is None or result.run is None:
+        raise TypeError("the engine gave no tokens")
+    return layer_costs(result.checkpoint.sparse, result.checkpoint.ids(result.run.tokens))
 
 
 def checkpoint_folder(program: Program, choice: ModelChoice, progress: Progress) -> Path:

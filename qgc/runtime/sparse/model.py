@@ -141,6 +141,11 @@ class SparseModel:
         return int(answer)
 
     @property
+    def has_plan(self) -> bool:
+        """Whether enough tokens were watched to make a plan."""
+        return self._plan is not None
+
+    @property
     def plan(self) -> Plan:
         """What the step goes by: the plan, or running in full while there is none."""
         return run_in_full(self.weights) if self._plan is None else self._plan
