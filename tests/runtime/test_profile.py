@@ -150,7 +150,7 @@ def test_layers_of_the_sparse_step(nano: Checkpoint) -> None:
     )
     run = run_isa(link(kernel.program, (1, 1, 1), (1, 1, 1), [words(4)]))
     ids = nano.ids(run.tokens)
-    costs = layer_costs(nano.sparse, ids, rounds=1)
+    costs = layer_costs(nano.sparse, ids, tokens=1)
     state = step.new_state(nano.sparse.weights)
     spare = step.new_profile(nano.sparse.weights)
     step.feed_all(nano.sparse.weights, state, nano.sparse.plan, spare, False, np.array(ids))

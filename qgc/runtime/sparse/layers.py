@@ -19,8 +19,8 @@ from qgc.runtime.sparse.weights import Weights
 
 SAMPLE = 400
 """Tokens of a stream that are measured."""
-ROUNDS = 3
-"""Runs of which the fastest counts."""
+TOKENS = 1200
+"""Tokens to run for each number of layers: the sample as often as fits, and the fastest time counts."""
 UNITS, HEADS = 1, 2
 """Places in `State.number`."""
 
@@ -35,7 +35,7 @@ class LayerCost:
     heads: float
 
 
-def layer_costs(model: SparseModel, ids: Sequence[int], rounds: int = ROUNDS) -> tuple[LayerCost, ...]:
+def layer_costs(model: SparseModel, ids: Sequence[int], tokens: int = TOKENS) -> tuple[LayerCost, ...]:
     """The cost of every layer over the beginning of a stream, by the plan; a model that has none watches the stream first.
 
     Counts are exact; times are differences of measured times, and no less than 0.
@@ -45,7 +45,7 @@ def layer_costs(model: SparseModel, ids: Sequence[int], rounds: int = ROUNDS) ->
         return ()
     while not model.has_plan:
         model.answers(model.new_session(), sample.tolist())
-    sums = [_measure(model, count, sample, rounds) for count in range(model.weights.layers + 1)]
+    sums = [_measure(model, count, sample, tokens) for count in range(model.weights.layers + 1)]
     costs = []
     for layer in range(model.weights.layers):
         micros, units, heads = (
@@ -65,16 +65,16 @@ def first_layers(weights: Weights, count: int) -> Weights:
 
 
 def _measure(
-    model: SparseModel, count: int, sample: NDArray[np.int64], rounds: int
+    model: SparseModel, count: int, sample: NDArray[np.int64], tokens: int
 ) -> tuple[float, float, float]:
-    """Microseconds of the fastest run through the first layers, units looked at, heads at work."""
+    """Processor microseconds of the fastest run through the first layers, units looked at, heads at work."""
     weights = first_layers(model.weights, count)
-    spare = step.new_profile(model.weights)
+    spare, plan = step.new_profile(model.weights), model.plan
     times = []
-    for _ in range(rounds):
+    for _ in range(max(1, tokens // len(sample))):
         state = step.new_state(model.weights)
-        began = time.perf_counter()
-        step.feed_all(weights, state, model.plan, spare, False, sample)
-        times.append(time.perf_counter() - began)
+        began = time.thread_time()
+        step.feed_all(weights, state, plan, spare, False, sample)
+        times.append(time.thread_time() - began)
     units, heads = state.number[UNITS], state.number[HEADS]
     return 1e6 * min(times), float(units), float(heads)
