@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from qgc.backends.circuits.machine import interpreter_netlist
 from qgc.backends.weights.allocate import allocate
-from qgc.backends.weights.lower import Lowering, lower_layer
+from qgc.backends.weights.lower import lower, lower_layers
 from qgc.backends.weights.scheduler import schedule
 from qgc.ir.layout.layout import Layout
 from qgc.ir.layout.shape import ModelShape
@@ -23,23 +23,24 @@ class Plan:
     """A machine laid out in a model shape."""
 
     machine: MachineConfig
-    netlist: Netlist
     layout: Layout
+
+    @property
+    def netlist(self) -> Netlist:
+        """The machine as a circuit."""
+        return self.layout.netlist
 
     def layers(self) -> Iterator[LayerWeights]:
         """The weights of every compiled layer, one at a time."""
-        lowering = Lowering(self.netlist, self.layout)
-        for layer in range(self.layout.schedule.layers):
-            yield lower_layer(lowering, layer)
+        return lower_layers(self.layout)
 
     def weights(self) -> Weights:
         """The weights of all compiled layers at once."""
-        layout = self.layout
-        return Weights(layout.shape, layout.constants, layout.fields, layout.code, tuple(self.layers()))
+        return lower(self.layout)
 
 
 def plan(machine: MachineConfig, shape: ModelShape, bake: Program | None = None) -> Plan:
     """Lay a machine out; with `bake`, one whose program is part of it."""
     netlist = interpreter_netlist(machine, bake)
     DeadWires().run(netlist)
-    return Plan(machine, netlist, allocate(schedule(netlist, shape)))
+    return Plan(machine, allocate(schedule(netlist, shape)))
