@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from math import inf
 
 from qgc.diagnostics import Diagnostic, QgcError, Span, fail
 
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
+_NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?(e[+-]?[0-9]{1,3})?")
 _COUNT = re.compile(r"[0-9]{1,12}")
 
 
@@ -81,9 +82,9 @@ class LineReader:
 
     def number(self, word: str) -> int | float:
         """A number as `number_text` prints it."""
-        if not _NUMBER.fullmatch(word):
+        value = float(word) if _NUMBER.fullmatch(word) else inf
+        if abs(value) == inf:
             raise self.error(f"{word!r} is not a number", word)
-        value = float(word)
         return int(word) if word.lstrip("-").isdigit() else value
 
     def match(self, pattern: re.Pattern[str], body: str, expected: str) -> re.Match[str]:
