@@ -5,8 +5,9 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 
-from qgc.diagnostics import fail
+from qgc.diagnostics import QgcError, fail
 from qgc.ir.layout.layout import Clear, Layout, clear_terms
+from qgc.ir.layout.layout_verify import output_faults
 from qgc.ir.layout.schedule import Schedule
 from qgc.ir.layout.schedule import lives as wire_lives
 from qgc.ir.layout.shape import ModelShape
@@ -18,9 +19,12 @@ def allocate(schedule: Schedule) -> Layout:
 
     Raises:
         QgcError: `layout-width` when more wires are alive at once than the residual stream is wide, with the layer and
-            the numbers; `layout-units` when a layer has no unit left for the clears.
+            the numbers; `layout-units` when a layer has no unit left for the clears; `layout-output` when an output is
+            not a wire of its own.
     """
     netlist, shape = schedule.netlist, schedule.shape
+    if faults := list(output_faults(netlist, {})):
+        raise QgcError(*faults)
     constants = tuple(range(shape.constants))
     code = {name: shape.constants + i for i, name in enumerate(netlist.outputs)}
     outputs: set[int] = {w for s in netlist.outputs.values() for w, _ in s.terms}

@@ -1,16 +1,18 @@
 """What holds for every `Layout`. Each line is one stable code.
 
-netlist-*, schedule-*   the schedule is in order
-layout-size        every wire has a coordinate or none, every head a slot, every output a code
-layout-coordinate  coordinates are below `hidden`; constants, codes and wires never share one
-layout-constant    as many constants as the shape needs
-layout-output      an output is a wire of its own that nothing reads, and only such a wire has no coordinate
-layout-share       a wire is written only when the wires before it on its coordinate are cleared
-layout-clear       a clear comes after the wire's last write and not before its last read, once, in order of layers
-layout-slot        heads of a layer have different slots, each on a key head of its own
-layout-units       the units of a layer, clears and the output stage included, fit `intermediate`
-layout-norm        what a layer reads is so small beside the constant that RMSNorm's factor is the same in float32
-layout-margin      what is left on the token's coordinates is small beside the next token's code
+    netlist-*, schedule-*   the schedule is in order
+    layout-size        every wire has a coordinate or none, every head a slot, every output a code
+    layout-coordinate  coordinates are below `hidden`; constants, codes and wires never share one
+    layout-constant    as many constants as the shape needs
+    layout-output      an output is a wire of its own that nothing reads, and only such a wire has no coordinate
+    layout-share       a wire is written only when the wires before it on its coordinate are cleared
+    layout-clear       a clear comes after the wire's last write and not before its last read, once, in order of layers
+    layout-slot        heads of a layer have different slots, each on a key head of its own
+    layout-units       the units of a layer, clears and the output stage included, fit `intermediate`
+    layout-norm        what a layer reads is so small beside the constant that RMSNorm's factor is the same in float32
+    layout-margin      what is left on the token's coordinates is small beside the next token's code
+
+Everything is checked when the schedule is in order; what needs coordinates, when every wire has its own.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from qgc.ir.layout.schedule import lives
 from qgc.ir.layout.schedule_verify import verify as verify_schedule
 from qgc.ir.layout.weights import CODE_LEVEL, CONSTANT
 from qgc.ir.netlist.graph import Graph
+from qgc.ir.netlist.netlist import Netlist
 
 NORM_BITS = 24
 """Of a float32 significand: a sum of squares below 2**-24 of the constant's rounds to the constant's."""
@@ -43,8 +46,10 @@ def verify(layout: Layout, places: Mapping[str, Span] | None = None) -> None:
     """
     verify_schedule(layout.schedule, places)
     checker = _Checker(layout, places or {})
-    faults = list(checker.places_of_wires()) or [*checker.sharing(), *checker.strength()]
-    faults += [*checker.slots(), *checker.units()]
+    faults = list(checker.sizes())
+    if not faults:
+        faults = list(checker.places_of_wires()) or [*checker.sharing(), *checker.strength()]
+        faults += [*checker.slots(), *checker.units()]
     if faults:
         raise VerifyError(*faults)
 
@@ -54,6 +59,20 @@ def load(text: str, file: str = "<layout>") -> Layout:
     layout, places = parse_with_places(text, file)
     verify(layout, places)
     return layout
+
+
+def output_faults(netlist: Netlist, places: Mapping[str, Span]) -> Iterator[Diagnostic]:
+    """What keeps outputs from being laid out: each must be a wire of its own."""
+    readers = Graph(netlist).readers
+    uses = Counter(wire for signal in netlist.outputs.values() for wire, _ in signal.terms)
+    for name, signal in netlist.outputs.items():
+        message = None
+        if signal.const or len(signal.terms) != 1 or signal.terms[0][1] != 1:
+            message = "the signal is not a wire"
+        elif uses[wire := signal.terms[0][0]] > 1 or readers[wire] or netlist.wires[wire].token_field:
+            message = "the wire is read, is a token's, or is another output's"
+        if message:
+            yield Diagnostic("layout-output", f"output {name}: {message}", places.get(f"output {name}"))
 
 
 class _Checker:
@@ -73,9 +92,9 @@ class _Checker:
         name = f"wire {self.netlist.wires[int(number)].name!r}" if kind == "wire" else place
         return Diagnostic(f"layout-{code}", f"{name}: {message}", self.places.get(place))
 
-    def places_of_wires(self) -> Iterator[Diagnostic]:
-        """Faults of coordinates, constants and outputs, without regard to time."""
-        layout, hidden = self.layout, self.layout.shape.hidden
+    def sizes(self) -> Iterator[Diagnostic]:
+        """Faults of what is missing, or too much."""
+        layout = self.layout
         for what, parts, found in (
             ("wires", len(self.netlist.wires), len(layout.coordinate)),
             ("heads", len(self.netlist.heads), len(layout.head_slot)),
@@ -83,6 +102,10 @@ class _Checker:
         ):
             if parts != found:
                 yield Diagnostic("layout-size", f"{what}: {parts}; the layout has {found}")
+
+    def places_of_wires(self) -> Iterator[Diagnostic]:
+        """Faults of coordinates, constants and outputs, without regard to time."""
+        layout, hidden = self.layout, self.layout.shape.hidden
         if len(layout.constants) != layout.shape.constants:
             message = f"{len(layout.constants)} constants; shape {layout.shape.name!r} needs {layout.shape.constants}"
             yield Diagnostic("layout-constant", message)
@@ -92,21 +115,14 @@ class _Checker:
             if count > 1 or not 0 <= coordinate < hidden:
                 message = f"coordinate {coordinate} holds {count} constants and codes; coordinates are below {hidden}"
                 yield Diagnostic("layout-coordinate", message)
-        for wire, coordinate in enumerate(layout.coordinate[: len(self.netlist.wires)]):
+        for wire, coordinate in enumerate(layout.coordinate):
             if wire not in self.output_wires and (coordinate in fixed or not 0 <= coordinate < hidden):
                 message = f"coordinate {coordinate} is a constant's, a code's, or not below {hidden}"
                 yield self._fault("coordinate", f"wire {wire}", message)
 
     def _outputs(self) -> Iterator[Diagnostic]:
-        uses = Counter(self.output_wires)
-        for name, signal in self.netlist.outputs.items():
-            if signal.const or len(signal.terms) != 1 or signal.terms[0][1] != 1:
-                yield self._fault("output", f"output {name}", "the signal is not a wire")
-                continue
-            wire = signal.terms[0][0]
-            if uses[wire] > 1 or self.graph.readers[wire] or self.netlist.wires[wire].token_field:
-                message = "the wire is read, is a token's, or is another output's"
-                yield self._fault("output", f"output {name}", message)
+        yield from output_faults(self.netlist, self.places)
+        for wire in self.output_wires:
             if self.layout.coordinate[wire] != -1:
                 yield self._fault("output", f"wire {wire}", "an output's wire has a coordinate of its own")
 
@@ -180,7 +196,7 @@ class _Checker:
         shape, used = self.layout.shape, set[tuple[int, int]]()
         share = shape.value_heads // shape.heads
         for number, (layer, slot) in enumerate(
-            zip(self.layout.schedule.head_layer, self.layout.head_slot, strict=False)
+            zip(self.layout.schedule.head_layer, self.layout.head_slot, strict=True)
         ):
             place = f"head {number}"
             if not 0 <= slot < shape.value_heads:

@@ -1,11 +1,13 @@
 """What holds for every `Schedule`. Each line is one stable code.
 
-netlist-*         the netlist is in order, and nothing in it is dead
-schedule-size     every unit and every head has a layer, from 0 up to the number of layers
-schedule-order    a node runs after the writers of what it reads: heads before units within a layer
-schedule-units    a layer has at most `intermediate` units
-schedule-heads    a layer has at most `heads` heads
-schedule-rows     a head's rows fit its key dimension
+    netlist-*         the netlist is in order, and nothing in it is dead
+    schedule-size     every unit and every head has a layer, from 0 up to the number of layers
+    schedule-order    a node runs after the writers of what it reads: heads before units within a layer
+    schedule-units    a layer has at most `intermediate` units
+    schedule-heads    a layer has at most `heads` heads
+    schedule-rows     a head's rows fit its key dimension
+
+Everything is checked when the netlist is in order, and all faults are reported.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """What holds for all `Weights`. Each line is one stable code.
 
-weights-coordinate  constants, fields and codes have coordinates of their own below `hidden`, as many constants as
-                    the shape needs, and there are fields and codes
-weights-tensor      tensors have the names of the compiled tensors of a layer, and there is a layer
-weights-place       entries lie within their tensor
-weights-number      values are finite numbers that bfloat16 has
+    weights-coordinate  constants, fields and codes have coordinates of their own below `hidden`, as many constants as
+                        the shape needs, and there are fields and codes
+    weights-tensor      tensors have the names of the compiled tensors of a layer, and there is a layer
+    weights-place       entries lie within their tensor
+    weights-number      values are finite numbers that bfloat16 has
+
+Everything is checked, and all faults are reported.
 """
 
 from __future__ import annotations
