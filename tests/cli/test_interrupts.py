@@ -15,10 +15,22 @@ ROOT = Path(__file__).parent.parent.parent
 BUILD = [sys.executable, "-m", "qgc", "blocks2weights", "--machine", "nano", "--shape", "tiny"]
 
 
+def heed_interrupts() -> None:
+    """A shell starts background commands with SIGINT ignored, and that is inherited; undo it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def interrupt(folder: Path, number: signal.Signals, *args: str) -> tuple[int, str]:
     """Start a build, send it a signal once it writes into `folder`; return its exit code and stderr."""
     environment = {**os.environ, "QGC_CACHE": str(folder)}
-    process = subprocess.Popen([*BUILD, *args], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*BUILD, *args],
+        cwd=ROOT,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
+    )
     deadline = time.monotonic() + 60
     while not list(folder.rglob("*.safetensors")):
         assert process.poll() is None, "the build ended before it could be interrupted"
