@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-BUILD = [sys.executable, "-m", "qgc", "blocks2weights", "--machine", "nano", "--shape", "tiny"]
-
-
-def heed_interrupts() -> None:
-    """A shell starts background commands with SIGINT ignored, and that is inherited; undo it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+HEED = (
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+)
+"""A shell starts background commands with SIGINT ignored, and that is inherited; this undoes it."""
+BUILD = [sys.executable, "-c", HEED, "-m", "qgc", "blocks2weights", "--machine", "nano", "--shape", "tiny"]
 
 
 def interrupt(folder: Path, number: signal.Signals, *args: str) -> tuple[int, str]:
@@ -29,7 +29,6 @@ def interrupt(folder: Path, number: signal.Signals, *args: str) -> tuple[int, st
         env=environment,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=heed_interrupts,
     )
     deadline = time.monotonic() + 60
     while not list(folder.rglob("*.safetensors")):
