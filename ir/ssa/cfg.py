@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-import networkx as nx
-
+from qgc.ir.ssa.dominance import dominance_frontiers, immediate_dominators
 from qgc.ir.ssa.function import Block, Function
 
 Edges: TypeAlias = Mapping[Block, list[Block]]
@@ -61,18 +60,9 @@ class Cfg:
         return result
 
     @cached_property
-    def _graph(self) -> nx.DiGraph:
-        graph = nx.DiGraph()
-        graph.add_nodes_from(self.order)
-        graph.add_edges_from((b, s) for b in self.order for s in b.successors)
-        return graph
-
-    @cached_property
     def idom(self) -> dict[Block, Block]:
         """The immediate dominator of each block but the entry."""
-        idom = dict(nx.immediate_dominators(self._graph, self.entry))
-        idom.pop(self.entry, None)
-        return idom
+        return immediate_dominators(self.order, self.predecessors)
 
     @cached_property
     def dominator_tree(self) -> dict[Block, list[Block]]:
@@ -110,8 +100,7 @@ class Cfg:
     @cached_property
     def frontiers(self) -> dict[Block, list[Block]]:
         """The dominance frontier of each block, in reverse postorder."""
-        found = nx.dominance_frontiers(self._graph, self.entry)
-        return {block: sorted(found[block], key=self.index.__getitem__) for block in self.order}
+        return dominance_frontiers(self.order, self.predecessors, self.idom)
 
     @cached_property
     def back_edges(self) -> list[tuple[Block, Block]]:
@@ -219,10 +208,12 @@ def reverse_postorder_of(entry: Block, edges: Edges) -> list[Block]:
 def post_dominators(edges: Edges) -> dict[Block, Block | None]:
     """Immediate post-dominators of an acyclic graph; None stands for the end."""
     end = Block("end")
-    graph = nx.DiGraph()
-    for block, successors in edges.items():
-        graph.add_edges_from((successor, block) for successor in successors or [end])
-    found = nx.immediate_dominators(graph, end)
+    after = {block: successors or [end] for block, successors in edges.items()} | {end: []}
+    before: dict[Block, list[Block]] = {block: [] for block in after}
+    for block, successors in after.items():
+        for successor in successors:
+            before[successor].append(block)
+    found = immediate_dominators(reverse_postorder_of(end, before), after)
     return {block: found[block] if found[block] is not end else None for block in edges}
 
 
