@@ -61,6 +61,7 @@ class Checkpoint:
                 hint="build a checkpoint with `qgc blocks2weights`",
             ) from err
         self.vocabulary = Vocabulary(self.machine)
+        self._tokens: dict[int, Token] = {}
 
     @cached_property
     def model(self) -> Model:
@@ -79,17 +80,19 @@ class Checkpoint:
         return [self._first + self.vocabulary.id(token) for token in tokens]
 
     def token(self, number: int) -> Token:
-        """The machine token of a model's token number.
+        """The machine token of a model's token number; one object for each number, so that a long stream is small.
 
         Raises:
             QgcError: `checkpoint-token` when the model said something that is no machine token.
         """
+        if number in self._tokens:
+            return self._tokens[number]
         own = number - self._first
         if not 0 <= own < self.vocabulary.size:
             raise fail(
                 "checkpoint-token", f"{self.folder} answered {number}, which is no token of the machine"
             )
-        return self.vocabulary.token(own)
+        return self._tokens.setdefault(number, self.vocabulary.token(own))
 
     def run(
         self, launch: Launch, budget: int = BUDGET, progress: Progress = silent, is_sparse: bool = False
