@@ -291,6 +291,8 @@ def machine_unit(stage: str, machine: MachineConfig, shape: ModelShape) -> Any:
     from qgc.backends.weights.plan import plan
 
     made = plan(machine, shape)
+    if stage == "weights":
+        return made.weights()
     return {"netlist": made.netlist, "schedule": made.layout.schedule, "layout": made.layout}[stage]
 
 

@@ -167,6 +167,17 @@ _TABLE = (
         evaluator="ir.layout.layout_evaluate:evaluator",
         loader="ir.layout.layout_verify:load",
     ),
+    Stage(
+        "weights",
+        "machine",
+        "the non-zero entries of every tensor of the compiled layers",
+        ".weights",
+        parser="ir.layout.weights_text:parse",
+        printer="ir.layout.weights_text:to_text",
+        verifier="ir.layout.weights_verify:verify",
+        evaluator="ir.layout.weights_evaluate:evaluator",
+        loader="ir.layout.weights_verify:load",
+    ),
 )
 
 STAGES: dict[str, Stage] = {stage.name: stage for stage in _TABLE}

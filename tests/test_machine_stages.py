@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from qgc.backends.weights.allocate import allocate
+from qgc.backends.weights.lower import lower
 from qgc.backends.weights.scheduler import schedule
 from qgc.ir.layout.shape import SHAPES
 from qgc.ir.netlist.netlist import Builder, Netlist
@@ -28,20 +29,21 @@ def latch() -> Netlist:
 
 
 def units() -> dict[str, Any]:
-    """The circuit at every stage of the machine side but the last, which is tensors."""
+    """The circuit at every stage of the machine side."""
     netlist = latch()
     scheduled = schedule(netlist, SHAPES["tiny"])
-    return {"netlist": netlist, "schedule": scheduled, "layout": allocate(scheduled)}
+    layout = allocate(scheduled)
+    return {"netlist": netlist, "schedule": scheduled, "layout": layout, "weights": lower(layout)}
 
 
-@pytest.mark.parametrize("name", [stage.name for stage in side("machine") if stage.name != "weights"])
+@pytest.mark.parametrize("name", [stage.name for stage in side("machine")])
 def test_golden(name: str, golden: Callable[[str, str], None]) -> None:
     stage, unit = STAGES[name], units()[name]
     stage.verify(unit)
     golden(f"{name}/latch{stage.suffix}", stage.to_text(unit))
 
 
-@pytest.mark.parametrize("name", [stage.name for stage in side("machine") if stage.name != "weights"])
+@pytest.mark.parametrize("name", [stage.name for stage in side("machine")])
 def test_every_stage_computes_the_same(name: str) -> None:
     evaluator = STAGES[name].evaluate(units()[name])
     kept = 0
