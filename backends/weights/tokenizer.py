@@ -29,5 +29,10 @@ def write_tokenizer(vocabulary: Vocabulary, out: Path) -> None:
     }
     (out / "tokenizer.json").write_text(json.dumps(content, indent=0) + "\n")
     halt = vocabulary.name(Token("halt"))
-    config = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": halt, "pad_token": halt}
+    config = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_input_names": ["input_ids", "attention_mask"],
+        "eos_token": halt,
+        "pad_token": halt,
+    }
     (out / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")

@@ -128,3 +128,19 @@ def test_a_folder_that_is_no_machine_is_refused(tmp_path: Path, content: str | N
         (tmp_path / "qgc.json").write_text(content)
     with pytest.raises(QgcError, match=r"checkpoint-manifest|machine-size"):
         Checkpoint(tmp_path)
+
+
+def test_without_any_of_qgc(nano: Checkpoint) -> None:
+    """The folder is an ordinary checkpoint: the README's lines, on a prompt in words."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    reference = launch("isa", nano, ADD, 1, 2, words(1, 2), 3).run
+    assert reference is not None
+    names = [nano.vocabulary.name(token) for token in reference.tokens]
+    start = reference.generated.index(True)
+
+    tokenizer = AutoTokenizer.from_pretrained(nano.folder)
+    model = AutoModelForCausalLM.from_pretrained(nano.folder, dtype="float32")
+    prompt = tokenizer(" ".join(names[:start]), return_tensors="pt")
+    out = model.generate(**prompt, max_new_tokens=99)
+    assert tokenizer.decode(out[0, start:]).split() == names[start:]
