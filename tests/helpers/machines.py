@@ -8,7 +8,7 @@ from typing import Protocol
 
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.interpreter import FAULT, HALT, Machine
-from qgc.ir.machine.tokens import Token, Vocabulary
+from qgc.ir.machine.tokens import ROM_SLOTS, Token, Vocabulary, rom_word_bits, scalar_tokens
 from tests.helpers.programs import Case
 
 
@@ -37,9 +37,10 @@ class Context:
 class _Launches:
     """Launches in one machine, until one faults."""
 
-    def __init__(self, config: MachineConfig, include_program: bool) -> None:
+    def __init__(self, config: MachineConfig, include_program: bool, keep_memory: bool) -> None:
         self.machine = Machine(config)
         self.include_program = include_program
+        self.keep_memory = keep_memory
         self.context = Context([], [], self.machine.memory)
 
     def _feed(self, token: Token, counts: bool) -> Token:
@@ -50,8 +51,9 @@ class _Launches:
 
     def run(self, case: Case, budget: int) -> bool:
         """Whether the case ended with a halt; otherwise the context ends."""
+        is_first = not self.context.tokens
         answer = HALT
-        for prompt in case.launch(self.include_program).prompts:
+        for prompt in case.launch(self.include_program).prompts if is_first else [self._changes(case)]:
             for i, token in enumerate(prompt):
                 answer = self._feed(token, i == len(prompt) - 1)
             while answer not in (HALT, FAULT):
@@ -63,16 +65,45 @@ class _Launches:
             self._feed(HALT, False)
         return True
 
+    def _changes(self, case: Case) -> list[Token]:
+        """The prompt of a later launch: what differs from what the machine holds, zeros included."""
+        fresh = Machine(self.machine.config)
+        prompt = case.launch(self.include_program).prompts[0]
+        for token in prompt:
+            fresh.feed(token)
+        config, tokens = self.machine.config, list[Token]()
+        used = len(case.program.blocks) if self.include_program else 0
+        for number in range(used):
+            for slot, word in enumerate(fresh.rom[number]):
+                if word != self.machine.rom[number][slot]:
+                    tokens.append(Token("rom", number * ROM_SLOTS + slot))
+                    tokens += scalar_tokens(config, "mem_s", word, rom_word_bits(config))
+        rows = [("const", self.machine.consts, fresh.consts)]
+        if not self.keep_memory:
+            rows.append(("adr", self.machine.memory, fresh.memory))
+        for kind, now, wanted in rows:
+            for row, word in enumerate(wanted):
+                if word != now[row]:
+                    tokens += [Token(kind, row), *scalar_tokens(config, "mem_s", word)]
+        return [*tokens, *(t for t in prompt if t.kind in ("start", "warp"))]
+
 
 def contexts(
-    config: MachineConfig, cases: Iterable[Case], size: int = 1 << 30, include_program: bool = True
+    config: MachineConfig,
+    cases: Iterable[Case],
+    size: int = 1 << 30,
+    include_program: bool = True,
+    keep_memory: bool = False,
 ) -> list[Context]:
-    """Launch cases one after the other; a new context begins after a fault, and when one has `size` tokens."""
-    done, launches = [], _Launches(config, include_program)
+    """Launch cases one after the other; a new context begins after a fault, and when one has `size` tokens.
+
+    With `keep_memory` later launches find in memory what the ones before have left, not their arrays.
+    """
+    done, launches = [], _Launches(config, include_program, keep_memory)
     for case in cases:
         if not launches.run(case, 100_000) or len(launches.context.tokens) >= size:
             done.append(launches.context)
-            launches = _Launches(config, include_program)
+            launches = _Launches(config, include_program, keep_memory)
     return [*done, launches.context] if launches.context.tokens else done
 
 

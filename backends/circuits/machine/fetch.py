@@ -45,7 +45,8 @@ def build_fetch(b: Builder, c: Context, v: Values, bake: Program | None = None) 
     words = _baked_rom(b, c, bake) if bake else [_rom(b, c, v, slot) for slot in slots]
     instr = [_fields(instr_layout(config), w) for w in words[: config.stages]]
     live, branch = _fields(live_layout(config), words[-2]), _fields(branch_layout(config), words[-1])
-    const = [_const(b, c, v, s, fields["const"], bake) for s, fields in enumerate(instr)]
+    write = _const_write(b, c, v, bake)
+    const = [_const(b, c, v, write, s, fields["const"], bake) for s, fields in enumerate(instr)]
     lane, first = _running(b.with_scope("lanes"), c, branch["serial"][0])
     has_store = total(
         all_of(b, f"is_{spec.name}", matches(instr[-1]["op"], OPCODES[spec.name]))
@@ -84,11 +85,28 @@ def _add_ones(b: Builder, wires: list[Signal], word: int, gate: Signal) -> None:
             b.add(wire, gate)
 
 
+def _const_write(b: Builder, c: Context, v: Values, bake: Program | None) -> Signal:
+    """Whether a token writes the constant bank; a baked program's integers are not rows of it."""
+    literals = [v.is_mem, c.to["const"]]
+    if bake:
+        is_row = b.wire("const.is_row")
+        for number, value in enumerate(bake.consts):
+            if isinstance(value, str):
+                b.add(is_row, conjunction(*matches(c.target[: c.config.const_bits], number)))
+        literals.append(is_row)
+    return enable(*literals)
+
+
 def _const(
-    b: Builder, c: Context, v: Values, stage: int, index: list[Signal], bake: Program | None
+    b: Builder,
+    c: Context,
+    v: Values,
+    write: Signal,
+    stage: int,
+    index: list[Signal],
+    bake: Program | None,
 ) -> list[Signal]:
     """The stage's constant, from the bank; a baked program's integers are a table beside it."""
-    write = enable(v.is_mem, c.to["const"])
     key = Key(tuple(c.target[: c.config.const_bits]))
     data = v.lane[0][:WORD_BITS]
     wires = b.memory(f"s{stage}.const", data, write, key, Key(tuple(index)), c.config.consts)

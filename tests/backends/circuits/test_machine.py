@@ -19,7 +19,16 @@ from qgc.ir.netlist.evaluate import Evaluator
 from qgc.ir.netlist.verify import verify
 from qgc.passes.netlist.dead_wires import DeadWires
 from tests.helpers.machines import assert_follows, contexts
-from tests.helpers.programs import Case, multi_block_programs, single_block_programs
+from tests.helpers.programs import (
+    Case,
+    Make,
+    bare_block,
+    multi_block,
+    multi_block_programs,
+    sample,
+    single_block,
+    single_block_programs,
+)
 
 NANO, SIMT4 = PRESETS["nano"], PRESETS["simt4"]
 
@@ -48,12 +57,13 @@ def check(config: MachineConfig, cases: list[Case]) -> None:
 
 
 @given(launches(NANO))
+@settings(max_examples=15)
 def test_nano(cases: list[Case]) -> None:
     check(NANO, cases)
 
 
 @given(launches(SIMT4))
-@settings(max_examples=6)
+@settings(max_examples=3)
 def test_simt4(cases: list[Case]) -> None:
     check(SIMT4, cases)
 
@@ -94,22 +104,25 @@ def test_other_machines(config: MachineConfig) -> None:
     verify(interpreter_netlist(config))
 
     @given(launches(config))
-    @settings(max_examples=3)
+    @settings(max_examples=2)
     def run(cases: list[Case]) -> None:
         check(config, cases)
 
     run()
+
+
+@pytest.mark.parametrize("kind", [bare_block, single_block, multi_block], ids=lambda kind: kind.__name__)
+def test_samples(kind: Make) -> None:
+    """Programs that are all different, where hypothesis often repeats itself."""
+    check(NANO, sample(kind, NANO, 12))
+    check(SIMT4, sample(kind, SIMT4, 3))
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", [bare_block, single_block, multi_block], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("config", (NANO, SIMT4, *ODD), ids=lambda config: config.name)
-def test_at_length(config: MachineConfig) -> None:
-    @given(launches(config))
-    @settings(max_examples=100)
-    def run(cases: list[Case]) -> None:
-        check(config, cases)
-
-    run()
+def test_many_samples(config: MachineConfig, kind: Make) -> None:
+    check(config, sample(kind, config, 60, seed=1000))
 
 
 @pytest.mark.parametrize("config", [NANO, SIMT4], ids=["nano", "simt4"])
@@ -120,6 +133,39 @@ def test_verifies(config: MachineConfig) -> None:
 def test_a_launch_of_no_threads_halts() -> None:
     m, reference = machine(NANO), Machine(NANO)
     assert m.feed(Token("start", 0)) == reference.feed(Token("start", 0)) == HALT
+
+
+@pytest.mark.parametrize("kind", [single_block, multi_block], ids=lambda kind: kind.__name__)
+def test_a_baked_program_needs_no_rom_tokens(kind: Make) -> None:
+    """Nor the integers of its constant bank; a launch that sends them all the same changes nothing."""
+    for case in sample(kind, NANO, 3):
+        netlist = interpreter_netlist(NANO, case.program)
+        DeadWires().run(netlist)
+        verify(netlist, is_pruned=True)
+        for sends_integers in (True, False):
+            baked = CircuitMachine(NANO, Evaluator(netlist))
+            reference = Machine(NANO)
+            for token in case.launch().prompts[0]:
+                want = reference.feed(token)
+            prompt = case.launch(include_program=False).prompts[0]
+            if not sends_integers:
+                prompt = without_integers(case, prompt)
+            for token in prompt:
+                got = baked.feed(token)
+            while want not in (HALT, FAULT):
+                assert got == want
+                got, want = baked.feed(want), reference.feed(want)
+            assert got == want
+
+
+def without_integers(case: Case, prompt: list[Token]) -> list[Token]:
+    """The prompt without the rows of the constant bank that are integers."""
+    kept, is_kept = [], True
+    for token in prompt:
+        if token.kind in ("const", "adr", "adr_v", "start"):
+            is_kept = token.kind != "const" or isinstance(case.program.consts[token.payload], str)
+        kept += [token] * is_kept
+    return kept
 
 
 # The programs cover what they should ------------------------------------------------------------------------------
@@ -154,12 +200,9 @@ def test_generated_programs_do_everything() -> None:
     """All operations, guards, forms of emission, faults, warps, serial blocks: on the interpreter alone."""
     seen: Counter[str] = Counter()
 
-    @settings(max_examples=300)
-    @given(single_block_programs(SIMT4) | multi_block_programs(SIMT4))
-    def collect(case: Case) -> None:
-        _features(SIMT4, case, seen)
-
-    collect()
+    for kind in (bare_block, single_block, multi_block):
+        for case in sample(kind, SIMT4, 60):
+            _features(SIMT4, case, seen)
     wanted = [f"op {name}" for name in OPS if name != "nop"]
     wanted += [f"guarded {name}" for name, spec in OPS.items() if spec.guarded or spec.unit is Unit.STORE]
     wanted += [f"more of {kind}" for kind in ("val_v", "val_u", "mem_s", "mem_v")]
