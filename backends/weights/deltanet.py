@@ -12,7 +12,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from qgc.backends.weights.swiglu import GATE
-from qgc.diagnostics import fail
 from qgc.ir.layout.weights import STATE_LEVEL, Entries, LayerWeights
 from qgc.ir.netlist.netlist import HEAD_BITS, ONE, FromHead, Head, Key, Netlist, Signal, total
 
@@ -70,11 +69,6 @@ class _Attention:
 
     def head(self, head: Head, slot: int, to: list[tuple[int, int]]) -> None:
         shape, dim = self._shape, self._shape.head_dim
-        if head.rows > dim or len(head.data) > HEAD_BITS:
-            raise fail(
-                "head-size",
-                f"head {head.name}: {head.rows} rows of {len(head.data)} bits do not fit {dim} rows of {HEAD_BITS}",
-            )
         group = slot // (shape.value_heads // shape.heads)
         keys = shape.heads * dim
         self._rows(self._qkv, group * dim, _key_rows(head.read_key, head.rows))

@@ -20,7 +20,19 @@ _SHARE = 0.9
 
 
 def schedule(netlist: Netlist, shape: ModelShape) -> Schedule:
-    """Schedule a netlist into as few layers of the shape as list scheduling finds."""
+    """Schedule a netlist into as few layers of the shape as list scheduling finds.
+
+    Raises:
+        QgcError: `schedule-rows` when a head has more rows than a key has dimensions, `schedule-width` when the MLP is too
+            narrow for any unit.
+    """
+    for head in netlist.heads:
+        if head.rows > shape.head_dim:
+            raise fail(
+                "schedule-rows",
+                f"head {head.name} has {head.rows} rows; a key of shape {shape.name!r} has {shape.head_dim} dimensions",
+                hint="a bank of memory, a register file, the ROM and the constant bank each have at most so many rows",
+            )
     graph = Graph(netlist)
     order = graph.order()
     limit = (shape.heads, int(shape.intermediate * _SHARE))

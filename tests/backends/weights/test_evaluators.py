@@ -76,7 +76,9 @@ def test_schedule_and_layout_agree_everywhere() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "shape"), [("nano", "tiny"), ("simt4", "small"), ("simt4", "qwen3.5-2b")], ids=lambda name: name
+    ("machine", "shape"),
+    [("nano", "tiny"), ("simt4", "small"), ("simt4", "qwen3.5-2b")],
+    ids=lambda name: name,
 )
 def test_layouts_and_weights_verify(machine: str, shape: str) -> None:
     """Everything that the verifiers know of holds for the presets, in every shape that they are built for."""
