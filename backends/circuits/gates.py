@@ -37,6 +37,24 @@ def any_of(b: Builder, name: str, literals: Sequence[Signal]) -> Signal:
     return 1 - none
 
 
+def add_clean(b: Builder, target: Signal, literals: Sequence[Signal], up: Signal | Number = 1) -> None:
+    """Add `up` to a wire when all literals hold, whatever small noise they carry: two units whose noise cancels.
+
+    With s the sum of n literals, `relu(4 s - 4 n + 3) - relu(4 s - 4 n + 2)` is 1 around n and 0 below n - 3/4.
+    """
+    gate = 2 * conjunction(*literals)
+    b.add(target, gate + 1, up)
+    b.add(target, gate, up, -1)
+
+
+def clean(b: Builder, name: str, bits: Sequence[Signal]) -> list[Signal]:
+    """Copies of bits without their noise."""
+    out = b.bus(name, len(bits))
+    for wire, bit in zip(out, bits, strict=True):
+        add_clean(b, wire, [bit])
+    return out
+
+
 def literal(bit: Signal, value: int) -> Signal:
     """The literal that holds when `bit` equals `value`."""
     return bit if value else 1 - bit

@@ -7,10 +7,10 @@ token of the block reads these latches, and the counters say how far the spellin
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
-from qgc.backends.circuits.gates import all_of, any_of, conjunction, literal, matches
+from qgc.backends.circuits.gates import all_of, any_of, clean, conjunction, literal, matches
 from qgc.backends.circuits.machine.context import Context
 from qgc.backends.circuits.machine.control import Next
 from qgc.backends.circuits.machine.fetch import Fetched
@@ -40,6 +40,12 @@ class _Latched:
 def build_emission(b: Builder, c: Context, f: Fetched, stages: list[StageResult], n: Next) -> None:
     """Everything from the stage results to the outputs `next.kind.*` and `next.payload[*]`."""
     b = b.with_scope("emit")
+    c = replace(
+        c,
+        slice=clean(b, "slice", c.slice),
+        ordinal=clean(b, "ordinal", c.ordinal),
+        stores=clean(b, "stores", c.stores),
+    )
     latched = _summary(b, c, f, stages)
     progress = _progress(b, c, f)
     more = _more(b, c, progress, latched)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qgc.backends.circuits.gates import all_of, conjunction, matches
+from qgc.backends.circuits.gates import add_clean, all_of, conjunction, matches
 from qgc.backends.circuits.machine.context import Context, slice_count
 from qgc.ir.machine.config import WORD_BITS, bits_for
 from qgc.ir.machine.tokens import rom_word_bits
@@ -114,6 +114,9 @@ def _assemble(b: Builder, c: Context) -> tuple[list[list[Signal]], list[Signal]]
 def _spell(
     b: Builder, wire: Signal, when: tuple[Signal, ...], is_reached: Signal, bit: Signal, sign: Signal
 ) -> None:
-    """One bit of a value: from its slice when that has come, else the sign of the newest slice."""
-    b.add(wire, conjunction(*when, is_reached), bit)
-    b.add(wire, conjunction(*when, 1 - is_reached), sign)
+    """One bit of a value: from its slice when that has come, else the sign of the newest slice.
+
+    The slice number comes from counters, which a chunked prefill reads with noise; memories would keep it.
+    """
+    add_clean(b, wire, [*when, is_reached], bit)
+    add_clean(b, wire, [*when, 1 - is_reached], sign)

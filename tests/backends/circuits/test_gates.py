@@ -9,15 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qgc.backends.circuits.gates import (
+    add_clean,
     all_of,
     any_of,
     bit_of,
+    clean,
     conjunction,
     decode,
     matches,
     staircase,
     weighted,
 )
+from qgc.ir.netlist.evaluate import Evaluator
 from qgc.ir.netlist.netlist import ONE, Builder, Signal
 from tests.helpers.circuits import Bench, Inputs
 
@@ -68,6 +71,23 @@ def test_matches_are_the_literals_of_a_value() -> None:
     b = Builder()
     x, y = b.token("x"), b.token("y")
     assert matches([x, y], 2) == [1 - x, y]
+
+
+@given(st.integers(0, 15), st.lists(st.floats(-0.05, 0.05), min_size=4, max_size=4))
+def test_clean_conjunctions_do_not_pass_noise_on(x: int, noise: list[float]) -> None:
+    """Literals that are off by a twentieth give exactly 0 or 1, where a plain conjunction doubles what they are off by."""
+    b = Builder()
+    bits = [b.token(f"x{i}") for i in range(4)]
+    out, copies = b.wire("out"), clean(b, "copy", bits)
+    add_clean(b, out, bits)
+    b.output("out", out)
+    for i, copy in enumerate(copies):
+        b.output(f"copy{i}", copy)
+    for info in b.netlist.wires:
+        info.low, info.high = -1, 2
+    values = Evaluator(b.netlist).step({f"x{i}": (x >> i & 1) + noise[i] for i in range(4)})
+    exact = {"out": float(x == 15), **{f"copy{i}": float(x >> i & 1) for i in range(4)}}
+    assert values == pytest.approx(exact, abs=1e-12)
 
 
 @given(st.lists(st.integers(-3, 3), min_size=2, max_size=9), st.integers(0, 8), st.booleans())

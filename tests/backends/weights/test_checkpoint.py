@@ -99,7 +99,11 @@ def faults(case: Case) -> bool:
 
 
 def test_numbers_stay_near_the_exact_ones(nano: Checkpoint) -> None:
-    """What float32 makes of every coordinate, layer by layer, against the layout's exact evaluator."""
+    """What float32 makes of every coordinate after the last layer but one, against the layout's exact evaluator.
+
+    Gates have a margin of one half; a chunked prefill reads counters with noise, which later layers must not amplify.
+    Only generated tokens count: within a prompt the count of stores runs out, and halves without end.
+    """
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -116,8 +120,10 @@ def test_numbers_stay_near_the_exact_ones(nano: Checkpoint) -> None:
     for position, token in enumerate(tokens):
         exact.step(token_fields(nano.vocabulary, token))
         got = hidden[last][0, position].numpy()
-        worst = max(worst, float(np.abs(got[wires] - exact.values[wires]).max()))
-    assert worst < 2**-6
+        is_generated = position > 0 and context.answers[position - 1] is not None
+        if is_generated:
+            worst = max(worst, float(np.abs(got[wires] - exact.values[wires]).max()))
+    assert worst < 1e-3
 
 
 # The files ---------------------------------------------------------------------------------------------------------
