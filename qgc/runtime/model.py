@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 LOGIT_ROWS = 256
 """Positions whose logits are made at once in a replay: a whole trace of a large vocabulary would not fit memory."""
 
+_NEVER = -1
+"""A number that no token has."""
+
 
 @dataclass(slots=True)
 class Session:
@@ -101,7 +104,7 @@ class Model:
     ) -> list[int]:
         """Append a prompt, generate greedily, and return what was generated.
 
-        Generation ends after a token of `stop`, or after `budget` tokens. `session` grows by both, so that a later
+        Generation ends after a token of `stop` (which may be empty), or after `budget` tokens. `session` grows by both, so that a later
         call continues in the same recurrent state.
         """
         import torch
@@ -114,8 +117,8 @@ class Model:
             cache=session.cache,
             do_sample=False,
             max_new_tokens=budget,
-            eos_token_id=list(stop),
-            pad_token_id=stop[0],
+            eos_token_id=list(stop) or [_NEVER],
+            pad_token_id=stop[0] if stop else 0,
             return_dict_in_generate=True,
             streamer=_Counter(budget, progress),
         )

@@ -75,6 +75,13 @@ def test_generation_ends_at_a_stop_token(folder: Path) -> None:
     assert model.extend(Session(), [1, 2, 3], [third], 8) == expected
 
 
+def test_without_stop_tokens_the_budget_alone_ends_it(folder: Path) -> None:
+    model, session = Model(folder), Session()
+    first = model.extend(session, [1, 2, 3], [], 5)
+    assert model.extend(session, [], [], 4) == model.extend(Session(), [1, 2, 3, *first], [], 4)
+    assert len(session.ids) == 12
+
+
 @pytest.mark.parametrize("content", [None, "{}", "not json", '{"model_type": "nonsense"}'])
 def test_a_foreign_folder_is_refused(tmp_path: Path, content: str | None) -> None:
     if content is not None:
