@@ -123,7 +123,7 @@ def test_numbers_stay_near_the_exact_ones(nano: Checkpoint) -> None:
         is_generated = position > 0 and context.answers[position - 1] is not None
         if is_generated:
             worst = max(worst, float(np.abs(got[wires] - exact.values[wires]).max()))
-    assert worst < 1e-3
+    assert worst < 5e-3
 
 
 # The files ---------------------------------------------------------------------------------------------------------
