@@ -15,7 +15,6 @@ import pytest
 
 from qgc.backends.circuits.machine.run import token_fields
 from qgc.backends.weights import build, read_memory
-from qgc.backends.weights.plan import plan
 from qgc.diagnostics import QgcError
 from qgc.ir.layout.layout_evaluate import evaluator
 from qgc.ir.layout.shape import SHAPES
@@ -25,6 +24,7 @@ from qgc.runtime.checkpoint import Checkpoint
 from qgc.runtime.isa import run_isa
 from qgc.runtime.model import Session
 from tests.helpers.machines import Context, contexts
+from tests.helpers.plans import planned
 from tests.helpers.programs import Case, bare_block, multi_block, sample, single_block
 
 NANO, TINY = PRESETS["nano"], SHAPES["tiny"]
@@ -112,7 +112,7 @@ def test_numbers_stay_near_the_exact_ones(nano: Checkpoint) -> None:
     model = AutoModelForCausalLM.from_pretrained(nano.folder, dtype="float32").eval()
     with torch.no_grad():
         hidden = model.model(torch.tensor([nano.ids(tokens)]), output_hidden_states=True).hidden_states
-    layout = plan(NANO, TINY).layout
+    layout = planned("nano", "tiny").layout
     exact = evaluator(layout)
     last = layout.schedule.layers
     wires = sorted(set(range(TINY.hidden)) - set(layout.constants) - set(layout.code.values()))

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qgc.backends.weights.plan import plan
-from qgc.ir.layout.shape import SHAPES
 from qgc.ir.layout.statistics import layer_uses, table
-from qgc.ir.machine.config import PRESETS
 from tests.helpers.docs import with_numbers
-
-FITS = (("nano", "tiny"), ("simt4", "small"), ("simt4", "qwen3.5-2b"))
+from tests.helpers.plans import FITS, planned
 
 
 def test_the_page_shows_the_numbers(golden: Callable[[str, str], None]) -> None:
     parts = []
     for machine, shape in FITS:
-        layout = plan(PRESETS[machine], SHAPES[shape]).layout
+        layout = planned(machine, shape).layout
         parts.append(f"### `{machine}` in `{shape}`\n\n{table(layout)}")
     golden("../docs/weights.md", with_numbers("weights.md", "\n".join(parts)))
-    golden("statistics/nano-tiny.md", table(plan(PRESETS["nano"], SHAPES["tiny"]).layout))
+    golden("statistics/nano-tiny.md", table(planned("nano", "tiny").layout))
 
 
 def test_the_numbers_add_up() -> None:
-    layout = plan(PRESETS["nano"], SHAPES["tiny"]).layout
+    layout = planned("nano", "tiny").layout
     uses = layer_uses(layout)
     assert len(uses) == layout.schedule.layers
     assert sum(use.units for use in uses) == len(layout.netlist.units)

@@ -8,25 +8,16 @@ import numpy as np
 import pytest
 
 from qgc.backends.circuits.machine.run import CircuitMachine, token_fields
-from qgc.backends.weights.plan import Plan, plan
 from qgc.backends.weights.run import WeightsMachine
 from qgc.ir.layout import layout_text, layout_verify, weights_verify
 from qgc.ir.layout.layout_evaluate import evaluator as layout_evaluator
 from qgc.ir.layout.schedule_evaluate import evaluator as schedule_evaluator
-from qgc.ir.layout.shape import SHAPES
 from qgc.ir.machine.config import PRESETS
 from qgc.ir.machine.tokens import Vocabulary
 from qgc.ir.netlist.evaluate import Evaluator
 from tests.helpers.machines import Context, Feeds, assert_follows, contexts
+from tests.helpers.plans import planned
 from tests.helpers.programs import bare_block, multi_block, sample, single_block
-
-FITS = {"nano": "tiny", "simt4": "small"}
-"""A shape for each machine."""
-
-
-@cache
-def made(machine: str) -> Plan:
-    return plan(PRESETS[machine], SHAPES[FITS[machine]])
 
 
 @cache
@@ -38,7 +29,7 @@ def launches(machine: str) -> tuple[Context, ...]:
 
 
 def evaluator_of(stage: str, machine: str) -> Feeds:
-    p = made(machine)
+    p = planned(machine, "tiny" if machine == "nano" else "small")
     if stage.startswith("weights"):
         return WeightsMachine(p.machine, p.weights(), np.float32 if stage.endswith("32") else np.float64)
     evaluators = {
@@ -67,7 +58,7 @@ def test_simt4(stage: str) -> None:
 
 def test_schedule_and_layout_agree_everywhere() -> None:
     """Also within prompts, where what follows does not matter."""
-    p = made("nano")
+    p = planned("nano", "tiny")
     vocabulary = Vocabulary(p.machine)
     evaluators = [Evaluator(p.netlist), schedule_evaluator(p.layout.schedule), layout_evaluator(p.layout)]
     for token in launches("nano")[0].tokens:
@@ -82,13 +73,13 @@ def test_schedule_and_layout_agree_everywhere() -> None:
 )
 def test_layouts_and_weights_verify(machine: str, shape: str) -> None:
     """Everything that the verifiers know of holds for the presets, in every shape that they are built for."""
-    p = plan(PRESETS[machine], SHAPES[shape])
+    p = planned(machine, shape)
     layout_verify.verify(p.layout)
     weights_verify.verify(p.weights())
 
 
 def test_the_layout_survives_the_round_trip() -> None:
-    layout = made("nano").layout
+    layout = planned("nano", "tiny").layout
     text = layout_text.to_text(layout)
     read = layout_text.parse(text)
     assert layout_text.to_text(read) == text
@@ -103,7 +94,7 @@ def test_the_layout_survives_the_round_trip() -> None:
 
 @pytest.mark.slow
 def test_the_reference_machine_fits_the_published_shape() -> None:
-    layout = plan(PRESETS["simt4"], SHAPES["qwen3.5-2b"]).layout
+    layout = planned("simt4", "qwen3.5-2b").layout
     assert layout.schedule.layers <= 45
     text = layout_text.to_text(layout)
     assert layout_text.to_text(layout_verify.load(text)) == text
