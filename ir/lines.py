@@ -13,7 +13,7 @@ from math import inf
 from qgc.diagnostics import Diagnostic, QgcError, Span, fail
 
 _NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?(e[+-]?[0-9]{1,3})?")
-_COUNT = re.compile(r"[0-9]{1,12}")
+_COUNT = re.compile(r"[0-9]{1,9}")
 
 
 def number_text(value: float) -> str:

@@ -23,7 +23,7 @@ def schedule(netlist: Netlist, shape: ModelShape) -> Schedule:
     """Schedule a netlist into as few layers of the shape as list scheduling finds.
 
     Raises:
-        QgcError: `schedule-rows` when a head has more rows than a key has dimensions, `schedule-width` when the MLP is too
+        QgcError: `netlist-cycle`; `schedule-rows` when a head has more rows than a key has dimensions, `schedule-width` when the MLP is too
             narrow for any unit.
     """
     for head in netlist.heads:
@@ -34,6 +34,7 @@ def schedule(netlist: Netlist, shape: ModelShape) -> Schedule:
                 hint="a bank of memory, a register file, the ROM and the constant bank each have at most so many rows",
             )
     graph = Graph(netlist)
+    graph.depths()  # refuses cycles, for which the loops below would find no end
     order = graph.order()
     limit = (shape.heads, int(shape.intermediate * _SHARE))
     if limit[1] < 1:
@@ -42,7 +43,7 @@ def schedule(netlist: Netlist, shape: ModelShape) -> Schedule:
         )
     tail = _tails(graph, order)
     forward = _list_schedule(graph, tail, limit)
-    length = max(forward) // 2 + 1
+    length = max(forward, default=0) // 2 + 1
     times = _as_late_as_possible(graph, forward, length, limit)
     _pull_early(graph, times, limit)
     layers = [t // 2 for t in times]
@@ -118,7 +119,7 @@ _MANY = 200
 
 def _pull_early(graph: Graph, times: list[int], limit: tuple[int, int]) -> None:
     """Move groups of nodes (the writers of a wire, or one head) early where that shortens the lives of wires."""
-    used = [0] * (max(times) + 1)
+    used = [0] * (max(times, default=0) + 1)
     for time in times:
         used[time] += 1
     groups = [writers for writers in graph.writers if writers and all(graph.parity[n] for n in writers)]

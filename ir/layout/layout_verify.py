@@ -162,11 +162,10 @@ class _Checker:
 
     def strength(self) -> Iterator[Diagnostic]:
         """Faults of wires that are too strong beside the constant or the code."""
-        energy = self._energy()
+        layer, energy = self._energy()
         limit = len(self.layout.constants) * CONSTANT**2 / (1 << NORM_BITS)
-        worst = max(range(len(energy)), key=lambda t: energy[t])
-        if energy[worst] >= limit:
-            message = f"layer {worst // 2} reads squares of up to {energy[worst]:g}; RMSNorm feels {limit:g}"
+        if energy >= limit:
+            message = f"layer {layer} reads squares of up to {energy:g}; RMSNorm feels {limit:g}"
             yield Diagnostic("layout-norm", message)
         fields = {self.layout.coordinate[w] for w, info in enumerate(self.netlist.wires) if info.token_field}
         for wire, info in enumerate(self.netlist.wires):
@@ -177,19 +176,20 @@ class _Checker:
                 )
                 yield self._fault("margin", f"wire {wire}", message)
 
-    def _energy(self) -> list[float]:
-        """For each half step the most that the squares of what it reads sum to, constants aside."""
-        change = [0.0] * (self.last + 2)
+    def _energy(self) -> tuple[int, float]:
+        """The most that the squares of what a half step reads sum to, constants aside, and in which layer."""
+        change: dict[int, float] = defaultdict(float)
         for wire, info in enumerate(self.netlist.wires):
             level = 2 * CODE_LEVEL if wire in self.output_wires else 1.0
             square = (level * max(-info.low, info.high)) ** 2
             change[self.lives[wire][0] + 1] += square
-            change[min(self.gone.get(wire, self.last), self.last) + 1] -= square
-        energy, total = [], 0.0
-        for step in change[:-1]:
-            total += step
-            energy.append(total)
-        return energy
+            change[self.gone.get(wire, self.last) + 1] -= square
+        worst, total = (0, 0.0), 0.0
+        for time in sorted(change):
+            total += change[time]
+            if total > worst[1] and time <= self.last:
+                worst = time // 2, total
+        return worst
 
     def slots(self) -> Iterator[Diagnostic]:
         """Faults of head slots."""

@@ -1,7 +1,7 @@
 """What holds for every `Schedule`. Each line is one stable code.
 
     netlist-*         the netlist is in order, and nothing in it is dead
-    schedule-size     every unit and every head has a layer, from 0 up to the number of layers
+    schedule-size     every unit and every head has a layer, from 0 up to the number of layers, and the last one is in use
     schedule-order    a node runs after the writers of what it reads: heads before units within a layer
     schedule-units    a layer has at most `intermediate` units
     schedule-heads    a layer has at most `heads` heads
@@ -62,6 +62,9 @@ def _sizes(schedule: Schedule, places: Mapping[str, Span]) -> Iterator[Diagnosti
                 place = f"{what[:-1]} {number}"
                 message = f"{place}: layer {layer}; there are {schedule.layers}"
                 yield Diagnostic("schedule-size", message, places.get(place))
+    used = 1 + max([*schedule.unit_layer, *schedule.head_layer], default=0)
+    if used < schedule.layers:
+        yield Diagnostic("schedule-size", f"{schedule.layers} layers, and nothing after layer {used - 1}")
 
 
 def _order(schedule: Schedule, places: Mapping[str, Span]) -> Iterator[Diagnostic]:

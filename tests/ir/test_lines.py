@@ -36,7 +36,7 @@ def test_what_is_no_number(word: str) -> None:
         reader([]).number(word)
 
 
-@pytest.mark.parametrize("word", ["", "-1", "1.0", "x", "9" * 13])
+@pytest.mark.parametrize("word", ["", "-1", "1.0", "x", "9" * 10])
 def test_what_is_no_count(word: str) -> None:
     with pytest.raises(QgcError, match="not a whole number"):
         reader([]).count(word)

@@ -180,6 +180,10 @@ def _features(config: MachineConfig, case: Case, seen: Counter[str]) -> None:
         for instr in block.instrs:
             seen[f"op {instr.op}"] += 1
             seen[f"guarded {instr.op}"] += instr.guard.source != "r0"
+            products = [f"f{i}" for i, other in enumerate(block.instrs) if other.op == "mul"]
+            seen["forwarded product"] += instr.a in products or instr.b in products
+            seen["stored product"] += instr.data in products
+            seen["live product"] += any(f"f{out.stage}" in products for out in block.live_outs)
     kind = ""
     for prompt in case.launch().prompts:
         answer = HALT
@@ -207,5 +211,14 @@ def test_generated_programs_do_everything() -> None:
     wanted += [f"guarded {name}" for name, spec in OPS.items() if spec.guarded or spec.unit is Unit.STORE]
     wanted += [f"more of {kind}" for kind in ("val_v", "val_u", "mem_s", "mem_v")]
     wanted += ["rest of val_v", "rest of mem_v", "adr of adr", "adr_v of adr_v", "warp of warp"]
-    wanted += ["serial", "conditional branch", "partial mask", "halt", "fault"]
+    wanted += [
+        "forwarded product",
+        "stored product",
+        "live product",
+        "serial",
+        "conditional branch",
+        "partial mask",
+        "halt",
+        "fault",
+    ]
     assert [what for what in wanted if not seen[what]] == []

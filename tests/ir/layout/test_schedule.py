@@ -116,6 +116,17 @@ def test_the_scheduler_keeps_the_limits(netlist: Netlist) -> None:
         verify(schedule(netlist, shape))
 
 
+def test_a_cycle_is_refused() -> None:
+    text = TEXT.replace("relu(2*x - 1)", "relu(2*out - 1)")
+    with pytest.raises(QgcError, match="netlist-cycle"):
+        schedule(parse(text).netlist, NARROW)
+
+
+def test_layers_without_use_are_a_fault() -> None:
+    with pytest.raises(VerifyError, match=r"schedule-size.*9 layers, and nothing after layer 1"):
+        load(TEXT.replace("layers 2", "layers 9"))
+
+
 def test_a_shape_without_units_is_refused() -> None:
     with pytest.raises(QgcError, match=r"schedule-width.*intermediate 1 leaves no unit"):
         schedule(parse(TEXT).netlist, replace(NARROW, intermediate=1))
