@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
+from collections import Counter, deque
 
 from qgc.diagnostics import QgcError, fail
 from qgc.ir.layout.layout import Clear, Layout, clear_terms
@@ -11,7 +11,6 @@ from qgc.ir.layout.layout_verify import output_faults
 from qgc.ir.layout.schedule import Schedule
 from qgc.ir.layout.schedule import lives as wire_lives
 from qgc.ir.layout.shape import ModelShape
-from qgc.ir.netlist.netlist import Netlist
 
 
 def allocate(schedule: Schedule) -> Layout:
@@ -33,8 +32,7 @@ def allocate(schedule: Schedule) -> Layout:
     coordinate = [-1] * len(netlist.wires)
     free: list[tuple[int, int]] = []  # (time of death, wire): coordinates wanted least recently come first
     alive: list[tuple[int, int]] = []
-    clears = []
-    room = _Room(shape, schedule)
+    windows: list[tuple[int, int, int]] = []  # (first layer, last layer, wire to clear)
     for born, wire in sorted((born, w) for w, (born, _) in enumerate(lives)):
         if wire in outputs:
             continue
@@ -46,11 +44,11 @@ def allocate(schedule: Schedule) -> Layout:
                 raise _too_narrow(shape, born, lives, outputs)
             died, old = heapq.heappop(free)
             slot = coordinate[old]
-            clears.append(Clear(old, room.take(netlist, old, _clear_layer(died), (born - 1) // 2)))
+            windows.append((_clear_layer(died), (born - 1) // 2, old))
         coordinate[wire] = slot
         heapq.heappush(alive, (lives[wire][1], wire))
-    clears.sort(key=lambda c: (c.layer, c.wire))
-    return Layout(schedule, tuple(coordinate), _head_slots(schedule, shape), constants, code, tuple(clears))
+    clears = _place_clears(schedule, windows)
+    return Layout(schedule, tuple(coordinate), _head_slots(schedule, shape), constants, code, clears)
 
 
 def _clear_layer(died: int) -> int:
@@ -58,25 +56,31 @@ def _clear_layer(died: int) -> int:
     return died // 2
 
 
-class _Room:
-    """Units that each layer has left for clears."""
+def _place_clears(schedule: Schedule, windows: list[tuple[int, int, int]]) -> tuple[Clear, ...]:
+    """A layer for every clear within its window, in order of layer and wire.
 
-    def __init__(self, shape: ModelShape, schedule: Schedule) -> None:
-        used = Counter(schedule.unit_layer)
-        used[schedule.layers - 1] += 1  # the output stage
-        self.left = [shape.intermediate - used[layer] for layer in range(schedule.layers)]
-
-    def take(self, netlist: Netlist, wire: int, first: int, last: int) -> int:
-        """The layer from `first` to `last` with the most room; takes the units of one clear from it."""
-        need = len(clear_terms(netlist, wire))
-        layer = max(range(first, last + 1), key=lambda n: (self.left[n], -n))
-        if self.left[layer] < need:
+    Layer by layer, the clears whose windows end first go first: earliest deadline first, which finds places for jobs of
+    one unit whenever there are any.
+    """
+    used = Counter(schedule.unit_layer)
+    used[schedule.layers - 1] += 1  # the output stage
+    todo = deque(sorted(windows))
+    due: list[tuple[int, int]] = []
+    clears = []
+    for layer in range(schedule.layers):
+        while todo and todo[0][0] <= layer:
+            _, last, wire = todo.popleft()
+            heapq.heappush(due, (last, wire))
+        left = schedule.shape.intermediate - used[layer]
+        while due and (need := len(clear_terms(schedule.netlist, due[0][1]))) <= left:
+            left -= need
+            clears.append(Clear(heapq.heappop(due)[1], layer))
+        if due and due[0][0] <= layer:
             raise fail(
                 "layout-units",
-                f"no unit is left in layers {first} to {last} to clear {netlist.wires[wire].name}",
+                f"no unit is left in layer {layer} to clear {schedule.netlist.wires[due[0][1]].name}",
             )
-        self.left[layer] -= need
-        return layer
+    return tuple(sorted(clears, key=lambda c: (c.layer, c.wire)))
 
 
 def _too_narrow(shape: ModelShape, time: int, lives: list[tuple[int, int]], outputs: set[int]) -> Exception:

@@ -71,3 +71,19 @@ def test_step_by_step(kernel: KernelCase) -> None:
     run = checkpoint("float32").run(launched)
     assert run.tokens == run_isa(launched).tokens
     check_outputs(kernel, kernel.cases[0], launched, run)
+
+
+@pytest.mark.parametrize("name", ["dot", "collatz"])
+def test_baked(name: str) -> None:
+    """The program in the weights: no rom tokens, the same answers."""
+    kernel = next(k for k in KERNELS if k.name == name)
+    case = kernel.cases[0]
+    program = launch(kernel, case).program
+    spec = CheckpointSpec(PRESETS["simt4"], SHAPES["small"], STORED_DTYPE, program)
+    baked = Checkpoint(cached(spec), "float32")
+    launched = link(program, case.grid, case.block, list(case.args.values()), include_program=False)
+    assert not [token for prompt in launched.prompts for token in prompt if token.kind == "rom"]
+    run = baked.run(launched, is_sparse=True)
+    check_outputs(kernel, case, launched, run)
+    assert run.answers == run_isa(launch(kernel, case)).answers
+    assert baked.replay(run).is_equal
