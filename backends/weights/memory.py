@@ -44,12 +44,10 @@ def read_memory(state: StateOf, manifest: dict[str, Any]) -> list[int]:
     `manifest` is the content of the checkpoint's `qgc.json`. A word that was never written is 0.
     """
     banks = manifest["memory"]
-    words = [0] * int(manifest["machine"]["words"])
+    words = np.zeros(int(manifest["machine"]["words"]), dtype=np.int64)
+    dims = [bit_dim(i) for i in range(WORD_BITS)]
+    powers = 1 << np.arange(WORD_BITS, dtype=np.int64)
     for bank in banks:
-        rows = state(bank["layer"], bank["head"])
-        for row in range(len(words) // len(banks)):
-            bits = rows[row, [bit_dim(i) for i in range(WORD_BITS)]] > STATE_LEVEL / 2
-            words[row * len(banks) + bank["number"]] = int(
-                np.sum(bits * 2 ** np.arange(WORD_BITS, dtype=np.uint64))
-            )
-    return words
+        rows = state(bank["layer"], bank["head"])[: len(words) // len(banks)]
+        words[bank["number"] :: len(banks)] = (rows[:, dims] > STATE_LEVEL / 2) @ powers
+    return [int(word) for word in words]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from qgc.diagnostics import fail
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.tokens import Token, Vocabulary
-from qgc.runtime.faults import Watch
+from qgc.runtime.faults import Guard, SomethingWrongError, Watch
 from qgc.runtime.isa import BUDGET, Run
 from qgc.runtime.launch import Launch
 from qgc.runtime.model import Model, Session
@@ -25,6 +26,10 @@ MANIFEST = "qgc.json"
 
 Sink = Callable[[Sequence[Token], bool], None]
 """`sink(tokens, is_generated)`: is shown each part of a stream, in order."""
+
+
+def _nowhere(_tokens: Sequence[Token], _is_generated: bool) -> None:
+    """A sink for a stream that was handed on before."""
 
 
 class Checkpoint:
@@ -112,6 +117,15 @@ class Checkpoint:
         memory = self.stream(launch, keep, budget, progress, is_sparse)
         return Run(launch.read(memory), tokens, generated, memory)
 
+    def run_many(self, launches: Sequence[Launch], threads: int = 1, budget: int = BUDGET) -> list[Run]:
+        """Run independent launches in the sparse step, each in a context of its own, on several threads.
+
+        Raises:
+            QgcError: as `stream`, of the first launch that fails, when all have ended.
+        """
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(lambda launch: self.run(launch, budget, is_sparse=True), launches))
+
     def stream(
         self,
         launch: Launch,
@@ -122,34 +136,54 @@ class Checkpoint:
     ) -> list[int]:
         """Run a launch, hand its stream to `sink` part by part, and return the memory as the recurrent state has it.
 
-        The sparse step keeps no token: memory does not grow with the stream. The reference interpreter only watches, to
-        explain what goes wrong.
+        The sparse step keeps no token: memory does not grow with the stream. A launch that goes wrong there runs once more,
+        followed by the reference interpreter, which explains.
 
         Raises:
             QgcError: `run-fault`, `run-store` or `run-budget`.
         """
+        if not is_sparse:
+            room = budget + sum(map(len, launch.prompts))
+            return self._stream(
+                launch, Watch(launch), sink, budget, progress, self.model, self.model.new_session(room)
+            )
+        try:
+            return self._stream(
+                launch, Guard(launch), sink, budget, progress, self.sparse, self.sparse.new_session()
+            )
+        except SomethingWrongError:
+            self._stream(
+                launch, Watch(launch), _nowhere, budget, progress, self.sparse, self.sparse.new_session()
+            )
+            raise
+
+    def _stream(
+        self,
+        launch: Launch,
+        follower: Watch | Guard,
+        sink: Sink,
+        budget: int,
+        progress: Progress,
+        model: Model | SparseModel,
+        session: Any,
+    ) -> list[int]:
         from qgc.backends.weights import read_memory
 
         stop = self.ids([Token("halt"), Token("fault")])
-        watch = Watch(launch)
-        model: Model | SparseModel = self.sparse if is_sparse else self.model
-        room = budget + sum(map(len, launch.prompts))
-        session: Any = self.sparse.new_session() if is_sparse else self.model.new_session(room)
         left = budget
         for number, prompt in enumerate(launch.prompts):
-            watch.ctaid = number
-            watch.prompt(prompt)
+            follower.ctaid = number
+            follower.prompt(prompt)
             sink(prompt, False)
             last = Token("exec")
             for part in model.parts(session, self.ids(prompt), stop, left, progress) if left else ():
                 answers = [self.token(n) for n in part]
                 sink(answers, True)
-                for token in answers:
-                    watch.step(token)
+                follower.follow(answers)
                 left -= len(answers)
                 last = answers[-1]
             if last.kind != "halt":
-                raise watch.exhausted(budget)
+                raise follower.exhausted(budget)
         return read_memory(session.state, self.manifest)
 
     def replay(self, run: Run) -> Replay:

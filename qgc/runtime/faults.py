@@ -40,6 +40,15 @@ class Watch:
         self.machine = machine or loaded(launch.program)
         self.ctaid = 0
 
+    def follow(self, tokens: Iterable[Token]) -> None:
+        """Feed generated tokens.
+
+        Raises:
+            QgcError: as `step`.
+        """
+        for token in tokens:
+            self.step(token)
+
     def prompt(self, tokens: Iterable[Token]) -> Token:
         """Feed a prompt and return the answer to its last token."""
         answer = Token("halt")
@@ -134,3 +143,47 @@ class Watch:
             values = [str(value) for value in array.ravel()[:_SHOWN]]
             shown.append(f"{name} = {' '.join(values)}{' ...' if array.size > _SHOWN else ''}")
         return f"so far: {'; '.join(shown)}" if shown else "there are no arrays"
+
+
+class SomethingWrongError(Exception):
+    """A launch went wrong; who runs it again with a `Watch` learns what and where."""
+
+
+class Guard:
+    """Notices what a `Watch` would raise for, at a hundredth of its cost and without knowing what it was.
+
+    It needs no interpreter: a store names its words, and the last exec token the lanes.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        config, image = launch.program.config, launch.image
+        self.ctaid = 0
+        self._lanes = range(config.lanes)
+        self._inside = {word for word in range(config.words) if image.region_of(word) is not None}
+        self._exec = 0
+
+    def prompt(self, tokens: Iterable[Token]) -> None:
+        """A prompt is the host's own."""
+
+    def follow(self, tokens: Iterable[Token]) -> None:
+        """Look at generated tokens.
+
+        Raises:
+            SomethingWrongError: a fault, or a store beside all arrays.
+        """
+        for token in tokens:
+            kind = token.kind
+            if kind == "exec":
+                self._exec = token.payload
+            elif kind == "adr":
+                if token.payload not in self._inside:
+                    raise SomethingWrongError
+            elif kind == "adr_v":
+                if any(self._exec >> i & 1 and token.payload + i not in self._inside for i in self._lanes):
+                    raise SomethingWrongError
+            elif kind == "fault":
+                raise SomethingWrongError
+
+    def exhausted(self, _budget: int) -> SomethingWrongError:
+        """The budget ran out."""
+        return SomethingWrongError()

@@ -18,12 +18,13 @@ from qgc.ir.machine.config import PRESETS
 from qgc.ir.machine.tokens import Token, Vocabulary
 from qgc.runtime.checkpoint import Checkpoint
 from qgc.runtime.isa import Run, run_isa
-from qgc.runtime.launch import link
+from qgc.runtime.launch import Launch, link
 from qgc.runtime.manifest import load_manifest
 from qgc.runtime.model import Session
 from qgc.runtime.sparse import step
 from qgc.runtime.sparse.load import load
 from qgc.runtime.sparse.model import SparseModel
+from qgc.runtime.sparse.state import new_profile, new_state
 from tests.helpers.programs import Case, multi_block_programs, single_block_programs
 
 NANO = PRESETS["nano"]
@@ -80,9 +81,9 @@ def test_every_answer_and_the_state_are_those_of_stock_transformers(nano: Checkp
     session = nano.sparse.new_session()
     assert nano.sparse.answers(session, ids) == stock
     reference = Session(cache=cache)
-    heads = nano.sparse.weights.heads
-    for layer in range(nano.sparse.weights.layers):
-        for slot in heads.slot[heads.layer[layer] : heads.layer[layer + 1]]:
+    slots = nano.sparse.weights.heads.slots
+    for layer, row in enumerate(slots):
+        for slot in np.flatnonzero(row >= 0).tolist():
             mine, theirs = session.state(layer, slot), reference.state(layer, slot)
             assert np.abs(mine - theirs).max() <= 1e-4 * STATE_LEVEL
             assert np.array_equal(mine > STATE_LEVEL / 2, theirs > STATE_LEVEL / 2)
@@ -105,10 +106,40 @@ def test_broken_bounds_cost_time_and_no_result(nano: Checkpoint) -> None:
     want = model.answers(model.new_session(), ids)
     plan = model._make_plan()
     tight = plan._replace(low=np.zeros_like(plan.low), high=np.zeros_like(plan.high))
-    state, profile = step.new_state(weights), step.new_profile(weights)
+    state, profile = new_state(weights), new_profile(weights)
     got = [step.feed_all(weights, state, tight, profile, False, np.array([i])) for i in ids]
     assert got == want
     assert state.number[3] > 0
+
+
+def adders(size: int, threads: int, values: list[int]) -> list[Launch]:
+    """A launch for each value, which every thread adds to an element of its own."""
+    text = 'extern "C" __global__ void add(int *a, int n) { a[threadIdx.x] += n; }'
+    kernel = Kernel(source(text, "k.cu"), Settings(machine=NANO))
+    zeros = np.zeros(size, dtype=np.int32)
+    return [link(kernel.program, (1, 1, 1), (threads, 1, 1), [zeros, n]) for n in values]
+
+
+def test_launches_on_several_threads_do_not_mix(nano: Checkpoint) -> None:
+    launches = adders(3, 3, list(range(-4, 4)))
+    want = [run_isa(launch) for launch in launches]
+    for threads in (1, 3):
+        got = nano.run_many(launches, threads)
+        assert [run.tokens for run in got] == [run.tokens for run in want]
+        assert [run.memory for run in got] == [run.memory for run in want]
+
+
+def test_a_launch_that_goes_wrong_is_explained_as_the_interpreter_does(nano: Checkpoint) -> None:
+    """The engine itself only notices; it runs the launch again to say what and where."""
+    (launch,) = adders(2, 3, [5])
+    with pytest.raises(QgcError) as want:
+        run_isa(launch)
+    parts: list[bool] = []
+    with pytest.raises(QgcError) as got:
+        nano.stream(launch, lambda _tokens, is_own: parts.append(is_own), is_sparse=True)
+    assert str(got.value) == str(want.value)
+    assert "run-store" in str(got.value)
+    assert parts.count(False) == 1
 
 
 def test_what_is_no_sparse_checkpoint_is_refused(nano: Checkpoint, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from qgc.runtime.profile_files import write_files
 from qgc.runtime.profile_hints import hints
 from qgc.runtime.sparse import step
 from qgc.runtime.sparse.layers import HEADS, UNITS, LayerCost, layer_costs
+from qgc.runtime.sparse.state import new_profile, new_state
 
 ROOT = Path(__file__).parent.parent.parent
 HEAD = "machine simt4\nkernel total\nparam a ptr\nparam out ptr\nconst k0 = param a\nconst k1 = param out\n"
@@ -151,8 +152,8 @@ def test_layers_of_the_sparse_step(nano: Checkpoint) -> None:
     run = run_isa(link(kernel.program, (1, 1, 1), (1, 1, 1), [words(4)]))
     ids = nano.ids(run.tokens)
     costs = layer_costs(nano.sparse, ids, tokens=1)
-    state = step.new_state(nano.sparse.weights)
-    spare = step.new_profile(nano.sparse.weights)
+    state = new_state(nano.sparse.weights)
+    spare = new_profile(nano.sparse.weights)
     step.feed_all(nano.sparse.weights, state, nano.sparse.plan, spare, False, np.array(ids))
     assert [cost.layer for cost in costs] == list(range(nano.sparse.weights.layers))
     assert round(sum(cost.units for cost in costs) * len(ids)) == state.number[UNITS] > 0

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from qgc.runtime.sparse import step
 from qgc.runtime.sparse.model import SparseModel
+from qgc.runtime.sparse.state import new_profile, new_state
 from qgc.runtime.sparse.weights import Weights
 
 SAMPLE = 400
@@ -69,10 +70,10 @@ def _measure(
 ) -> tuple[float, float, float]:
     """Processor microseconds of the fastest run through the first layers, units looked at, heads at work."""
     weights = first_layers(model.weights, count)
-    spare, plan = step.new_profile(model.weights), model.plan
+    spare, plan = new_profile(model.weights), model.plan
     times = []
     for _ in range(max(1, tokens // len(sample))):
-        state = step.new_state(model.weights)
+        state = new_state(model.weights)
         began = time.thread_time()
         step.feed_all(weights, state, plan, spare, False, sample)
         times.append(time.thread_time() - began)

@@ -7,7 +7,8 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +17,13 @@ from qgc.diagnostics import QgcError
 from qgc.files import atomic_write
 from qgc.runtime.progress import Progress, silent
 from qgc.runtime.sparse import step
-from qgc.runtime.sparse.load import assemble, load, tensors
+from qgc.runtime.sparse.load import load
 from qgc.runtime.sparse.plan import Plan, make_plan, run_in_full
-from qgc.runtime.sparse.weights import Rows, Weights
+from qgc.runtime.sparse.state import Profile, State, head_state, new_profile, new_state
+from qgc.runtime.sparse.store import assemble, flatten
+from qgc.runtime.sparse.weights import Weights
 
-FORMAT = 4
+FORMAT = 6
 """Of the stored lists and plan; a change makes old ones stale."""
 PROFILE_TOKENS = 1024
 """Tokens that run in full, and are watched, before a plan is made or made anew."""
@@ -30,12 +33,11 @@ CHUNK = 4096
 """Tokens between two reports of progress."""
 
 
-_STORED = {
-    "profile": step.Profile._fields,
-    "gate": Rows._fields,
-    "plan": tuple(name for name in Plan._fields if name != "gate"),
-}
-"""The arrays of a stored plan: what it was made from, the gates that it gathers, and itself."""
+class Learned(NamedTuple):
+    """What is stored of a model that has run: what was seen of it, and the plan made from that."""
+
+    profile: Profile
+    plan: Plan
 
 
 @dataclass(slots=True)
@@ -43,20 +45,12 @@ class SparseSession:
     """A context: the state after all tokens so far but `unread`, the last one, which no step has read yet."""
 
     weights: Weights
-    machine_state: step.State
+    machine_state: State
     unread: list[int] = field(default_factory=list)
 
     def state(self, layer: int, head: int) -> NDArray[np.float32]:
         """The recurrent state of one head, `[key dimension, value dimension]`."""
-        place = self.weights.heads.layer[layer] + self._rank(layer, head)
-        memory: NDArray[np.float32] = self.machine_state.memory[place]
-        return memory
-
-    def _rank(self, layer: int, head: int) -> int:
-        """Which of the layer's listed heads it is; heads that write nothing are not listed."""
-        first, last = self.weights.heads.layer[layer], self.weights.heads.layer[layer + 1]
-        listed = self.weights.heads.slot[first:last].tolist()
-        return int(listed.index(head))
+        return head_state(self.weights, self.machine_state, layer, head)
 
 
 class SparseModel:
@@ -69,27 +63,26 @@ class SparseModel:
             QgcError: what `load.load` raises.
         """
         self._folder = folder
+        self._lock = Lock()
         self._key = _key(folder)
         stored = self._load("lists")
         if stored is None:
             self.weights = load(folder, progress)
-            self._store("lists", dict(tensors(self.weights)))
+            self._store("lists", dict(flatten(self.weights)))
         else:
-            self.weights = assemble(stored)
-        self._profile = step.new_profile(self.weights)
+            self.weights = assemble(Weights, stored)
+        self._profile = new_profile(self.weights)
         self._plan: Plan | None = None
         self._since = self._broken = (
             0  # tokens since watching or the plan began; layers that ran in full under the plan
         )
         self._full = run_in_full(self.weights)
         if (stored := self._load("plan")) is not None:
-            part = {kind: {k: stored[f"{kind}.{k}"] for k in fields} for kind, fields in _STORED.items()}
-            self._profile = step.Profile(**part["profile"])
-            self._plan = Plan(gate=Rows(**part["gate"]), **part["plan"])
+            self._profile, self._plan = assemble(Learned, stored)
 
     def new_session(self) -> SparseSession:
         """An empty context."""
-        return SparseSession(self.weights, step.new_state(self.weights))
+        return SparseSession(self.weights, new_state(self.weights))
 
     def extend(
         self,
@@ -150,17 +143,20 @@ class SparseModel:
         """What the step goes by: the plan, or running in full while there is none."""
         return run_in_full(self.weights) if self._plan is None else self._plan
 
-    def _mode(self) -> tuple[Plan, step.Profile, bool]:
+    def _mode(self) -> tuple[Plan, Profile, bool]:
         """In full and watched while there is no plan; then by the plan."""
-        if self._plan is None:
-            return self._full, self._profile, True
-        return self._plan, self._profile, False
+        plan = self._plan
+        return (self._full, self._profile, True) if plan is None else (plan, self._profile, False)
 
-    def _learn(self, state: step.State, tokens: int) -> None:
+    def _learn(self, state: State, tokens: int) -> None:
         """Make a plan when enough tokens were watched; watch again when the plan's bounds are broken often.
 
-        What was seen adds up, and is stored with the plan.
+        What was seen adds up, and is stored with the plan. Sessions on several threads share it.
         """
+        with self._lock:
+            self._learn_alone(state, tokens)
+
+    def _learn_alone(self, state: State, tokens: int) -> None:
         self._since += tokens
         self._broken += int(state.number[3])
         state.number[3] = 0
@@ -176,11 +172,7 @@ class SparseModel:
         """A plan from all that was seen so far, stored."""
         p = self._profile
         plan = make_plan(self.weights, p.on, p.low, p.high, int(p.tokens[0]))
-        part = {"profile": p, "gate": plan.gate, "plan": plan}
-        self._store(
-            "plan",
-            {f"{kind}.{k}": getattr(part[kind], k) for kind, fields in _STORED.items() for k in fields},
-        )
+        self._store("plan", dict(flatten(Learned(p, plan))))
         return plan
 
     def _path(self, name: str) -> Path:

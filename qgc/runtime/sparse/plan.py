@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qgc.runtime.sparse.weights import Rows, Weights
+from qgc.runtime.sparse.weights import Columns, Floats, Ints, Rows, Weights
 
 
 class Plan(NamedTuple):
@@ -22,34 +22,43 @@ class Plan(NamedTuple):
 
     Attributes:
         watch: the units watched by coordinate c of layer n are `watch_unit[watch[k]:watch[k + 1]]`, k = n * hidden + c.
-        gate: the gate row of each entry of `watch_unit`, so that what is looked at together lies together.
+        gate: the gate row of each entry of `watch_unit`, so that what is looked at together lies together; padded to
+            whole quads, and `ptr` counts quads.
         always: the units of layer n that no set closes are `always_unit[always[n]:always[n + 1]]`.
+        column: their gates by column: `col` is a place in `always_unit`, row k is that of coordinate c of layer n.
         low, high: bounds of the residual before each layer's units, `[layer][coordinate]`.
         relevant: a bit for each coordinate that some unit of the layer reads, `[layer][word]`.
         required: a bit for each of these whose bounds do not hold 0.
     """
 
-    watch: NDArray[np.int32]
-    watch_unit: NDArray[np.int32]
+    watch: Ints
+    watch_unit: Columns
     gate: Rows
-    always: NDArray[np.int32]
-    always_unit: NDArray[np.int32]
-    low: NDArray[np.float32]
-    high: NDArray[np.float32]
+    always: Ints
+    always_unit: Columns
+    column: Rows
+    low: Floats
+    high: Floats
     relevant: NDArray[np.uint64]
     required: NDArray[np.uint64]
+
+
+QUAD = 4
+"""Entries of a gate row that are looked at together."""
 
 
 def run_in_full(w: Weights) -> Plan:
     """The plan of a model that nothing is known about: bounds that nothing keeps, so every layer runs in full."""
     size = (w.layers, w.hidden)
-    nothing = np.zeros(0, dtype=np.int32)
+    nothing = np.zeros(0, dtype=np.uint32)
+    lists = np.zeros(w.layers * w.hidden + 1, dtype=np.int32)
     return Plan(
-        np.zeros(w.layers * w.hidden + 1, dtype=np.int32),
+        lists,
         nothing,
-        _gathered(w.mlp.gate, nothing),
+        _quads(w.mlp.gate, nothing),
         np.zeros(w.layers + 1, dtype=np.int32),
         nothing,
+        Rows(lists, nothing, np.zeros(0, dtype=np.float32)),
         np.full(size, np.inf, dtype=np.float32),
         np.full(size, -np.inf, dtype=np.float32),
         relevant(w),
@@ -78,19 +87,45 @@ def make_plan(
             else:
                 for c in chosen:
                     watch[layer * w.hidden + c].append(unit)
+    lengths = np.diff(w.mlp.gate.ptr)
+    for units in watch:
+        units.sort(
+            key=lambda unit: -(-lengths[unit] // QUAD)
+        )  # equal lengths together, which branches predict
     reads = relevant(w)
-    ptr, units = _lists(watch)
+    ptr, looked = _lists(watch)
     required = reads & _bits((low > 0) | (high < 0))
-    return Plan(ptr, units, _gathered(w.mlp.gate, units), *_lists(always), low, high, reads, required)
+    ends, shown = _lists(always)
+    columns = _by_column(w, ends, shown)
+    return Plan(ptr, looked, _quads(w.mlp.gate, looked), ends, shown, columns, low, high, reads, required)
 
 
-def _gathered(rows: Rows, which: NDArray[np.int32]) -> Rows:
-    """Some rows, in the order asked for."""
+def _quads(rows: Rows, which: Columns) -> Rows:
+    """Some rows, in the order asked for, padded to whole quads; `ptr` counts quads."""
     lengths = np.diff(rows.ptr)[which]
     ptr = np.zeros(len(which) + 1, dtype=np.int32)
-    ptr[1:] = np.cumsum(lengths)
-    entry = np.repeat(rows.ptr[which] - ptr[:-1], lengths) + np.arange(ptr[-1])
-    return Rows(ptr, rows.col[entry], rows.val[entry])
+    ptr[1:] = np.cumsum(-(-lengths // QUAD))
+    col, val = np.zeros(QUAD * ptr[-1], dtype=np.uint32), np.zeros(QUAD * ptr[-1], dtype=np.float32)
+    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    place = np.repeat(QUAD * ptr[:-1], lengths) + within
+    entry = np.repeat(rows.ptr[which], lengths) + within
+    col[place], val[place] = rows.col[entry], rows.val[entry]
+    return Rows(ptr, col, val)
+
+
+def _by_column(w: Weights, ends: Ints, units: Columns) -> Rows:
+    """The gates of some units of each layer by column: rows are (layer, coordinate), columns are places in `units`."""
+    gate = w.mlp.gate
+    lengths = np.diff(gate.ptr)[units]
+    entry = np.concatenate(
+        [np.arange(gate.ptr[u], gate.ptr[u + 1]) for u in units] or [np.zeros(0, dtype=np.int64)]
+    )
+    layer = np.repeat(np.arange(w.layers), np.diff(ends))
+    key = np.repeat(layer * w.hidden, lengths) + gate.col[entry].astype(np.int64)
+    order = np.argsort(key, kind="stable")
+    ptr = np.searchsorted(key[order], np.arange(w.layers * w.hidden + 1))
+    place = np.repeat(np.arange(len(units)), lengths)[order]
+    return Rows(ptr.astype(np.int32), place.astype(np.uint32), gate.val[entry[order]])
 
 
 def _bits(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
@@ -105,8 +140,10 @@ def relevant(w: Weights) -> NDArray[np.uint64]:
     """Which coordinates the units of each layer read, as bits."""
     flags = np.zeros((w.layers, w.hidden), dtype=np.bool_)
     for layer in range(w.layers):
-        for rows in (w.mlp.gate, w.mlp.up):
-            flags[layer, rows.col[rows.ptr[w.mlp.layer[layer]] : rows.ptr[w.mlp.layer[layer + 1]]]] = True
+        first, last = w.mlp.layer[layer], w.mlp.layer[layer + 1]
+        flags[layer, w.mlp.gate.col[w.mlp.gate.ptr[first] : w.mlp.gate.ptr[last]]] = True
+        for unit in range(first, last):
+            flags[layer, w.mlp.up(unit)] = True
     return _bits(flags)
 
 
@@ -126,10 +163,10 @@ def _rounded(values: NDArray[np.float32]) -> NDArray[np.float32]:
     return (np.sign(values) * np.where(size > 0, power, 0) * 1.001).astype(np.float32)
 
 
-def _lists(lists: list[list[int]]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _lists(lists: list[list[int]]) -> tuple[Ints, Columns]:
     ptr = np.zeros(len(lists) + 1, dtype=np.int32)
     ptr[1:] = np.cumsum([len(units) for units in lists])
-    return ptr, np.array([u for units in lists for u in units], dtype=np.int32)
+    return ptr, np.array([u for units in lists for u in units], dtype=np.uint32)
 
 
 def _watch_set(
@@ -138,7 +175,7 @@ def _watch_set(
     """The cheaper of two sets: one that keeps the gate shut, one that makes the up form 0; None when neither is."""
     sets = [
         s
-        for s in (_gate_set(w.mlp.gate, unit, rate, low, high), _up_set(w.mlp.up, unit, rate))
+        for s in (_gate_set(w.mlp.gate, unit, rate, low, high), _up_set(w.mlp.up(unit), rate))
         if s is not None
     ]
     return min(sets, key=lambda s: float(rate[s].sum()), default=None)
@@ -163,7 +200,6 @@ def _gate_set(
     return chosen if largest <= slack else None
 
 
-def _up_set(rows: Rows, unit: int, rate: NDArray[np.float64]) -> list[int] | None:
+def _up_set(cols: Columns, rate: NDArray[np.float64]) -> list[int] | None:
     """All coordinates of the up form, when none of them is a constant."""
-    cols = rows.col[rows.ptr[unit] : rows.ptr[unit + 1]]
     return None if (rate[cols] >= 1).any() else [int(c) for c in cols]

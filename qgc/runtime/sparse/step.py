@@ -1,22 +1,22 @@
 """One token through the sparse weights.
 
-The residual is kept with a list of its non-zero coordinates. A layer's heads are skipped while their beta is 0 and their
-output gates are shut; a layer's units are looked at only when a coordinate that can open them is not 0 (see `plan`).
+The residual is kept with a list of its non-zero coordinates. A memory is skipped while its beta is 0, a read while its
+output gate is shut; a layer's units are looked at only when a coordinate that can open them is not 0 (see `plan`).
 All numbers are float32, as in the stock float32 model. What underflows there is skipped here: gates below SHUT, where
 silu is smaller than 1e-7 of an open gate.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from qgc.runtime.sparse.jit import compiled
 from qgc.runtime.sparse.plan import Plan
-from qgc.runtime.sparse.weights import Ints, Weights
+from qgc.runtime.sparse.state import Profile, State
+from qgc.runtime.sparse.weights import Columns, Floats, Heads, Ints, Keys, Mlp, Rows, Weights
 
 SHUT = np.float32(-20.0)
 NOISE = np.float32(2.0**-14)
@@ -24,98 +24,37 @@ NOISE = np.float32(2.0**-14)
 L2_EPS = np.float32(1e-6)
 """Of the l2 norm of queries and keys in transformers."""
 
-
-class State(NamedTuple):
-    """What a context remembers, and room to work in.
-
-    Attributes:
-        memory: `[head][key dimension][value dimension]`, the recurrent state of the heads that the weights list.
-        energy: the sum of squares of each row of it.
-        number: tokens so far, units looked at, heads at work, layers run in full.
-        x, active, square: the residual, a bit for each coordinate that is not 0, the sum of squares.
-        delta, pending: changes to the residual, and a bit for each coordinate that has one.
-        seen, block_seen: the last token that looked at a unit, a key block.
-        switch_val: the switch rows' values.
-        block_count, block_row, block_val: the key blocks' normalised queries and keys, as lists of non-zero rows.
-    """
-
-    memory: NDArray[np.float32]
-    energy: NDArray[np.float32]
-    number: NDArray[np.int64]
-    x: NDArray[np.float32]
-    active: NDArray[np.uint64]
-    square: NDArray[np.float64]
-    delta: NDArray[np.float32]
-    pending: NDArray[np.uint64]
-    seen: NDArray[np.int64]
-    switch_val: NDArray[np.float32]
-    block_seen: NDArray[np.int64]
-    block_count: NDArray[np.int32]
-    block_row: NDArray[np.int32]
-    block_val: NDArray[np.float32]
+Longs = NDArray[np.int64]
+Bits = NDArray[np.uint64]
+Doubles = NDArray[np.float64]
 
 
-class Profile(NamedTuple):
-    """What running in full has shown of the residual before each layer's units: `[layer][coordinate]`."""
-
-    tokens: NDArray[np.int64]
-    on: NDArray[np.int64]
-    low: NDArray[np.float32]
-    high: NDArray[np.float32]
+# What is inlined takes tuples of arrays, which then cost nothing; what is called takes arrays, because a call passes an array
+# as seven words and a tuple of arrays as all of theirs.
 
 
-def words(hidden: int) -> int:
-    """Words of 64 bits that hold a bit for each coordinate."""
-    return -(-hidden // 64)
-
-
-def new_state(w: Weights) -> State:
-    """An empty context."""
-    heads, units, blocks = len(w.heads.decay), len(w.mlp.gate.ptr) - 1, len(w.heads.block) - 1
-    switches = len(w.heads.switch.ptr) - 1
-    return State(
-        np.zeros((heads, w.dim, w.dim), dtype=np.float32),
-        np.zeros((heads, w.dim), dtype=np.float32),
-        np.zeros(4, dtype=np.int64),
-        np.zeros(w.hidden, dtype=np.float32),
-        np.zeros(words(w.hidden), dtype=np.uint64),
-        np.zeros(1, dtype=np.float64),
-        np.zeros(w.hidden, dtype=np.float32),
-        np.zeros(words(w.hidden), dtype=np.uint64),
-        np.full(units, -1, dtype=np.int64),
-        np.zeros(switches, dtype=np.float32),
-        np.full(blocks, -1, dtype=np.int64),
-        np.zeros(blocks, dtype=np.int32),
-        np.zeros((blocks, w.dim), dtype=np.int32),
-        np.zeros((blocks, w.dim), dtype=np.float32),
-    )
-
-
-def new_profile(w: Weights) -> Profile:
-    """An empty profile."""
-    size = (w.layers, w.hidden)
-    return Profile(
-        np.zeros(1, dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
-        np.full(size, np.inf, dtype=np.float32),
-        np.full(size, -np.inf, dtype=np.float32),
-    )
-
-
-# Only `run` takes the tuples, once for many tokens; all below it take arrays, and what runs thousands of times a token is
-# inlined. An array is passed as seven words, a tuple of arrays as all of theirs, which costs more than what these
-# functions do.
-
-
-@njit(cache=True, inline="always")
-def _dot(ptr: Ints, col: Ints, val: NDArray[np.float32], i: int, x: NDArray[np.float32]) -> np.float32:
+@compiled(is_inlined=True)
+def _dot(rows: Rows, i: int, x: Floats) -> np.float32:
     total = np.float32(0)
-    for e in range(ptr[i], ptr[i + 1]):
-        total += val[e] * x[col[e]]
+    for e in range(rows.ptr[i], rows.ptr[i + 1]):
+        total += rows.val[e] * x[rows.col[e]]
     return total
 
 
-@njit(cache=True, inline="always")
+@compiled(is_inlined=True)
+def _quad_dot(rows: Rows, i: int, x: Floats) -> np.float32:
+    """A row of whole quads; their sums do not wait for each other."""
+    col, val = rows.col, rows.val
+    total = np.float32(0)
+    for quad in range(rows.ptr[i], rows.ptr[i + 1]):
+        e = quad << 2
+        total += (val[e] * x[col[e]] + val[e + 1] * x[col[e + 1]]) + (
+            val[e + 2] * x[col[e + 2]] + val[e + 3] * x[col[e + 3]]
+        )
+    return total
+
+
+@compiled(is_inlined=True)
 def _silu(v: np.float32) -> np.float32:
     if v > -SHUT:
         return v  # exp(-20) is below float32's resolution beside 1
@@ -132,80 +71,101 @@ def _lowest_bit(typingctx, word):  # type: ignore[no-untyped-def]
     return types.uint64(types.uint64), codegen
 
 
-@njit(cache=True, inline="always")
-def _add(delta: NDArray[np.float32], pending: NDArray[np.uint64], c: int, v: np.float32) -> None:
+@compiled(is_inlined=True)
+def _add(delta: Floats, pending: Bits, c: np.uint32, v: np.float32) -> None:
     """Add to the pending change of a coordinate."""
     delta[c] += v
-    pending[c >> 6] |= np.uint64(1) << np.uint64(c & 63)
+    pending[c >> np.uint32(6)] |= np.uint64(1) << np.uint64(c & np.uint32(63))
 
 
-@njit(cache=True, inline="always")
-def _set(
-    x: NDArray[np.float32], active: NDArray[np.uint64], square: NDArray[np.float64], c: int, value: np.float32
+@compiled()
+def _embed(
+    ptr: Ints, col: Columns, val: Floats, token: int, x: Floats, active: Bits, square: Doubles
 ) -> None:
-    """Give a coordinate a value, and keep the bit of those that are not 0 and the sum of squares."""
-    old = np.float64(x[c])
-    x[c] = value
-    square[0] += np.float64(value) * np.float64(value) - old * old
-    bit = np.uint64(1) << np.uint64(c & 63)
-    if abs(value) > NOISE:
-        active[c >> 6] |= bit
-    else:
-        active[c >> 6] &= ~bit
+    """Begin a token: its row of the embedding."""
+    for i in range(len(x)):
+        x[i] = 0
+    for i in range(len(active)):
+        active[i] = 0
+    total = 0.0
+    for e in range(ptr[token], ptr[token + 1]):
+        c = col[e]
+        x[c] = val[e]
+        total += np.float64(val[e]) * np.float64(val[e])
+        active[c >> np.uint32(6)] |= np.uint64(1) << np.uint64(c & np.uint32(63))
+    square[0] = total
 
 
-@njit(cache=True)
-def _apply(
-    x: NDArray[np.float32],
-    active: NDArray[np.uint64],
-    square: NDArray[np.float64],
-    delta: NDArray[np.float32],
-    pending: NDArray[np.uint64],
-) -> None:
-    """Add the pending changes to the residual."""
+@compiled()
+def _apply(x: Floats, active: Bits, square: Doubles, delta: Floats, pending: Bits) -> None:
+    """Add the pending changes to the residual; keep the bits of what is not 0 and the sum of squares."""
+    total = 0.0
     for i in range(len(pending)):
         word = pending[i]
+        if word == 0:
+            continue
         pending[i] = 0
+        on, base = active[i], np.int64(i) << 6
         while word:
-            c = (i << 6) + np.int64(_lowest_bit(word))  # type: ignore[call-arg]
+            low: np.uint64 = _lowest_bit(word)  # type: ignore[call-arg]
             word &= word - np.uint64(1)
-            _set(x, active, square, c, x[c] + delta[c])
+            c = base + np.int64(low)
+            old = x[c]
+            new = old + delta[c]
             delta[c] = 0
+            x[c] = new
+            total += np.float64(new) * np.float64(new) - np.float64(old) * np.float64(old)
+            bit = np.uint64(1) << low
+            on = on | bit if abs(new) > NOISE else on & ~bit
+        active[i] = on
+    square[0] += total
 
 
-@njit(cache=True, inline="always")
-def _factor(square: NDArray[np.float64], hidden: int, eps: float) -> np.float32:
+@compiled(is_inlined=True)
+def _factor(square: Doubles, hidden: int, eps: float) -> np.float32:
     """What RMSNorm multiplies the residual by."""
     return np.float32(1 / np.sqrt(np.float32(square[0]) / np.float32(hidden) + np.float32(eps)))
 
 
-@njit(cache=True)
-def _key(
-    ptr: Ints,
-    col: Ints,
-    val: NDArray[np.float32],
-    number: Ints,
-    first: int,
-    last: int,
-    x: NDArray[np.float32],
-    f: np.float32,
-    row: Ints,
-    out: NDArray[np.float32],
-) -> int:
-    """The normalised query or key of a block: its non-zero rows into `row` and `out`; returns how many.
+@compiled(is_inlined=True)
+def _switches(h: Heads, s: State, layer: int, f: np.float32) -> None:
+    """The switch rows of one layer."""
+    for i in range(h.switch_layer[layer], h.switch_layer[layer + 1]):
+        s.switch[i] = f * _dot(h.switch, i, s.x)
 
-    Rows are running sums of differences, in float64, so that they are at least as close as float32 sums of whole rows.
+
+@compiled()
+def _key(
+    col: Columns,
+    val: Floats,
+    first: int,
+    x: Floats,
+    f: np.float32,
+    dims: Columns,
+    sums: Floats,
+    row: Ints,
+    out: Floats,
+) -> int:
+    """A normalised query or key: its non-zero rows into `row` and `out`; returns how many.
+
+    `val` from `first` on is a matrix of all `dims` for each coordinate of `col`.
     """
+    size = len(dims)
+    for i in range(size):
+        sums[i] = 0
+    for j in range(len(col)):
+        v = f * x[col[j]]
+        if v != 0:
+            base = first + j * size
+            for i in range(size):
+                sums[i] += v * val[base + i]
     n = 0
     norm = np.float32(0)
-    running = np.float64(0)
-    for i in range(first, last):
-        for e in range(ptr[i], ptr[i + 1]):
-            running += np.float64(val[e]) * np.float64(x[col[e]])
-        g = f * np.float32(running)
+    for i in range(size):
+        g = sums[i]
         if g > SHUT and g != 0:
             v = _silu(g)
-            row[n] = number[i]
+            row[n] = dims[i]
             out[n] = v
             norm += v * v
             n += 1
@@ -215,150 +175,124 @@ def _key(
     return n
 
 
-@njit(cache=True)
+@compiled()
+def _value(
+    col: Columns, val: Floats, first: int, width: int, size: int, x: Floats, f: np.float32, out: Floats
+) -> None:
+    """The values that a projection gives, all its dimensions at once."""
+    for d in range(size):
+        out[d] = 0
+    for k in range(width):
+        base = first + k * size
+        for d in range(size):
+            out[d] += val[base + d] * x[col[base + d]]
+    between = 0
+    for d in range(size):
+        out[d] *= f
+        between += (abs(out[d]) < -SHUT) & (out[d] != 0)
+    if between:
+        for d in range(size):
+            out[d] = _silu(out[d]) if out[d] > SHUT else np.float32(0)
+    else:
+        for d in range(size):
+            out[d] = max(out[d], np.float32(0))
+
+
+@compiled()
 def _write(
-    ptr: Ints,
-    col: Ints,
-    val: NDArray[np.float32],
-    dim: Ints,
-    first: int,
-    last: int,
-    x: NDArray[np.float32],
-    f: np.float32,
+    memory: Floats,
+    start: int,
+    size: int,
+    energy: Floats,
     row: Ints,
-    key: NDArray[np.float32],
+    key: Floats,
     count: int,
     beta: np.float32,
-    memory: NDArray[np.float32],
-    energy: NDArray[np.float32],
+    value: Floats,
+    change: Floats,
 ) -> None:
     """The delta rule: move the addressed row towards the value by beta. Other dimensions than its values' stay 0."""
+    for d in range(size):
+        change[d] = value[d]
     for i in range(count):
-        energy[row[i]] = 0
-    for e in range(first, last):
-        d = dim[e]
-        g = f * _dot(ptr, col, val, e, x)
-        change = _silu(g) if g > SHUT else np.float32(0)
-        for i in range(count):
-            change -= key[i] * memory[row[i], d]
-        change *= beta
-        for i in range(count):
-            memory[row[i], d] += key[i] * change
-            energy[row[i]] += memory[row[i], d] * memory[row[i], d]
-
-
-@njit(cache=True, inline="always")
-def _recall(
-    memory: NDArray[np.float32], row: Ints, query: NDArray[np.float32], count: int, d: int
-) -> np.float32:
-    """One dimension of what a query reads."""
-    v = np.float32(0)
-    for i in range(count):
-        v += query[i] * memory[row[i], d]
-    return v
-
-
-@njit(cache=True)
-def _read_norm(
-    memory: NDArray[np.float32],
-    energy: NDArray[np.float32],
-    row: Ints,
-    query: NDArray[np.float32],
-    count: int,
-    eps: float,
-) -> np.float32:
-    """What the gated RMSNorm multiplies a read by, query scale included; 0 for a read of nothing."""
-    total = np.float32(0)
-    size = memory.shape[1]
-    if count == 1:
-        total = query[0] * query[0] * energy[row[0]]
-    elif count > 1:
+        base = start + np.int64(row[i]) * size
         for d in range(size):
-            v = _recall(memory, row, query, count, d)
-            total += v * v
-    if total == 0:
-        return np.float32(0)
-    scale = np.float32(1) / np.sqrt(np.float32(size))
-    return np.float32(scale / np.sqrt(total * scale * scale / np.float32(size) + np.float32(eps)))
+            change[d] -= key[i] * memory[base + d]
+    for i in range(count):
+        first = start + np.int64(row[i]) * size
+        k = key[i] * beta
+        for d in range(size):
+            memory[first + d] += k * change[d]
+        energy[row[i]] = _energy(memory, first, size)
 
 
-@njit(cache=True)
-def _switches(
-    ptr: Ints,
-    col: Ints,
-    val: NDArray[np.float32],
-    first: int,
-    last: int,
-    x: NDArray[np.float32],
-    f: np.float32,
-    out: NDArray[np.float32],
-) -> None:
-    """The switch rows of one layer."""
+@compiled()
+def _decay(memory: Floats, first: int, last: int, energy: Floats, factor: np.float32) -> None:
     for i in range(first, last):
-        out[i] = f * _dot(ptr, col, val, i, x)
+        memory[i] *= factor
+    for i in range(len(energy)):
+        energy[i] *= factor * factor
 
 
-@njit(cache=True)
-def _read(
-    memory: NDArray[np.float32],
-    energy: NDArray[np.float32],
-    row: Ints,
-    query: NDArray[np.float32],
-    count: int,
-    eps: float,
-    first: int,
-    last: int,
-    dim: Ints,
-    gate: Ints,
-    gate_switch: Ints,
-    switch: NDArray[np.float32],
-    weight: NDArray[np.float32],
+@compiled(reorders_sums=True)
+def _energy(memory: Floats, first: np.int64, size: int) -> np.float32:
+    total = np.float32(0)
+    for d in range(first, first + size):
+        total += memory[d] * memory[d]
+    return total
+
+
+@compiled()
+def _recall(
+    memory: Floats, start: int, size: int, energy: Floats, row: Ints, query: Floats, count: int, out: Floats
+) -> np.float32:
+    """What a query reads, into `out`; returns the sum of its squares."""
+    for d in range(size):
+        out[d] = 0
+    for i in range(count):
+        base = start + np.int64(row[i]) * size
+        for d in range(size):
+            out[d] += query[i] * memory[base + d]
+    if count == 1:
+        return np.float32(query[0] * query[0] * energy[row[0]])
+    return _energy(out, np.int64(0), size)
+
+
+@compiled()
+def _emit(
     ptr: Ints,
-    col: Ints,
-    val: NDArray[np.float32],
-    delta: NDArray[np.float32],
-    pending: NDArray[np.uint64],
+    source: Columns,
+    col: Columns,
+    val: Floats,
+    read: int,
+    recalled: Floats,
+    scale: np.float32,
+    delta: Floats,
+    pending: Bits,
 ) -> None:
-    """Read the addressed row, normalise it, gate it, and add it to the pending changes."""
-    norm = _read_norm(memory, energy, row, query, count, eps)
-    if norm == 0:
-        return
-    for e in range(first, last):
-        v = _recall(memory, row, query, count, dim[e])
-        g = switch[gate_switch[gate[e]]]
-        if v != 0 and g > SHUT:
-            v = v * norm * weight[e] * _silu(g)
-            for o in range(ptr[e], ptr[e + 1]):
-                _add(delta, pending, col[o], v * val[o])
+    """Add what was recalled, times a scale, to the pending changes."""
+    for e in range(ptr[read], ptr[read + 1]):
+        v = recalled[source[e]]
+        if v != 0:
+            _add(delta, pending, col[e], v * scale * val[e])
 
 
-@njit(cache=True, inline="always")
-def _open_unit(
-    u: int,
-    g: np.float32,
-    up_ptr: Ints,
-    up_col: Ints,
-    up_val: NDArray[np.float32],
-    down_ptr: Ints,
-    down_col: Ints,
-    down_val: NDArray[np.float32],
-    x: NDArray[np.float32],
-    f: np.float32,
-    delta: NDArray[np.float32],
-    pending: NDArray[np.uint64],
-) -> None:
+@compiled(is_inlined=True)
+def _open_unit(m: Mlp, s: State, u: int, g: np.float32, f: np.float32) -> None:
     """What a SwiGLU unit adds, given its gate."""
     if g > SHUT and g != 0:
-        y = _silu(g) * (f * _dot(up_ptr, up_col, up_val, u, x))
+        col, val = m.body.col, m.body.val
+        up = np.float32(0)
+        for e in range(m.body.ptr[u], m.middle[u]):
+            up += val[e] * s.x[col[e]]
+        y = _silu(g) * (f * up)
         if y != 0:
-            for e in range(down_ptr[u], down_ptr[u + 1]):
-                _add(delta, pending, down_col[e], y * down_val[e])
+            for e in range(m.middle[u], m.body.ptr[u + 1]):
+                _add(s.delta, s.pending, col[e], y * val[e])
 
 
-@njit(cache=True)
-def _note(
-    x: NDArray[np.float32], on: NDArray[np.int64], low: NDArray[np.float32], high: NDArray[np.float32]
-) -> None:
+@compiled()
+def _note(x: Floats, on: Longs, low: Floats, high: Floats) -> None:
     """Record which coordinates are not 0 before a layer's units, and their range."""
     for c in range(len(x)):
         if abs(x[c]) > NOISE:
@@ -367,19 +301,19 @@ def _note(
             high[c] = max(high[c], x[c])
 
 
-@njit(cache=True)
+@compiled()
 def _best_row(
     ptr: Ints,
-    col: Ints,
-    val: NDArray[np.float32],
-    norm: NDArray[np.float32],
-    code: Ints,
-    level: NDArray[np.float32],
-    keys: NDArray[np.int64],
+    col: Columns,
+    val: Floats,
+    norm: Floats,
+    code: Columns,
+    level: Floats,
+    keys: Longs,
     ids: Ints,
-    outside: Ints,
-    largest: NDArray[np.float32],
-    x: NDArray[np.float32],
+    outside: Columns,
+    largest: Floats,
+    x: Floats,
     f: np.float32,
 ) -> int:
     """The first row with the largest logit.
@@ -413,62 +347,132 @@ def _best_row(
     return best
 
 
-@njit(cache=True)
-def run(  # noqa: C901, PLR0915 (one function: see above)
+@compiled(is_inlined=True)
+def _projected(keys: Keys, s: State, i: int, stamp: int, f: np.float32) -> None:
+    """Compute a query or key, unless this token has it already."""
+    if s.key_seen[i] != stamp:
+        s.key_seen[i] = stamp
+        cols = keys.col[keys.col_ptr[i] : keys.col_ptr[i + 1]]
+        dims = keys.row[keys.row_ptr[i] : keys.row_ptr[i + 1]]
+        s.key_count[i] = _key(
+            cols, keys.val, keys.val_ptr[i], s.x, f, dims, s.sums, s.key_row[i], s.key_val[i]
+        )
+
+
+@compiled(is_inlined=True)
+def _write_memories(h: Heads, s: State, layer: int, stamp: int, f: np.float32) -> None:
+    """The delta rule in every memory of a layer whose beta is not 0."""
+    memories, values = h.memories, h.values
+    for m in range(memories.layer[layer], memories.layer[layer + 1]):
+        if memories.decay[m] != 1:
+            _decay(s.memory, s.start[m], s.start[m + 1], s.energy[m], memories.decay[m])
+        b = s.switch[memories.beta[m]]
+        if b <= 4 * SHUT:
+            continue
+        s.number[2] += 1
+        k, v = memories.key[m], memories.value[m]
+        size = values.dim_ptr[v + 1] - values.dim_ptr[v]
+        _projected(h.keys, s, k, stamp, f)
+        if s.value_seen[v] != stamp:
+            s.value_seen[v] = stamp
+            _value(values.col, values.val, values.entry_ptr[v], values.width[v], size, s.x, f, s.value[v])
+        strength = np.float32(1) if b > -SHUT else np.float32(1) / (np.float32(1) + np.exp(-b))
+        _write(
+            s.memory,
+            s.start[m],
+            size,
+            s.energy[m],
+            s.key_row[k],
+            s.key_val[k],
+            s.key_count[k],
+            strength,
+            s.value[v],
+            s.sums,
+        )
+
+
+@compiled(is_inlined=True)
+def _read_memories(h: Heads, s: State, layer: int, stamp: int, f: np.float32, dim: int, eps: float) -> None:
+    """What the heads of a layer read through the output gates that are open, normalised and gated."""
+    reads, values, scale = h.reads, h.values, np.float32(1) / np.sqrt(np.float32(dim))
+    for r in range(reads.layer[layer], reads.layer[layer + 1]):
+        g = s.switch[reads.gate[r]]
+        if g <= SHUT:
+            continue
+        s.number[2] += 1
+        q, m = reads.query[r], reads.memory[r]
+        _projected(h.keys, s, q, stamp, f)
+        v = h.memories.value[m]
+        size = values.dim_ptr[v + 1] - values.dim_ptr[v]
+        total = _recall(
+            s.memory, s.start[m], size, s.energy[m], s.key_row[q], s.key_val[q], s.key_count[q], s.sums
+        )
+        if total != 0:
+            norm = scale / np.sqrt(total * scale * scale / np.float32(dim) + np.float32(eps))
+            _emit(
+                reads.ptr, reads.source, reads.col, reads.val, r, s.sums, norm * _silu(g), s.delta, s.pending
+            )
+
+
+@compiled(is_inlined=True)
+def _look(m: Mlp, s: State, p: Plan, layer: int, hidden: int, stamp: int, f: np.float32) -> bool:
+    """The units of a layer that the plan says may open; returns whether every value is within the plan's bounds."""
+    first, last = p.always[layer], p.always[layer + 1]
+    for e in range(first, last):
+        s.gated[e] = 0
+    looked = last - first
+    base = layer * hidden
+    within = True
+    for i in range(len(s.active)):
+        within &= p.required[layer, i] & ~s.active[i] == np.uint64(0)
+        word = s.active[i] & p.relevant[layer, i]
+        while word:
+            c = (i << 6) + np.int64(_lowest_bit(word))  # type: ignore[call-arg]
+            word &= word - np.uint64(1)
+            within &= p.low[layer, c] <= s.x[c] <= p.high[layer, c]
+            for e in range(p.column.ptr[base + c], p.column.ptr[base + c + 1]):
+                s.gated[p.column.col[e]] += p.column.val[e] * s.x[c]
+            for e in range(p.watch[base + c], p.watch[base + c + 1]):
+                u = p.watch_unit[e]
+                if s.seen[u] != stamp:
+                    s.seen[u] = stamp
+                    looked += 1
+                    _open_unit(m, s, u, f * _quad_dot(p.gate, e, s.x), f)
+    for e in range(first, last):
+        u = p.always_unit[e]
+        s.seen[u] = stamp
+        _open_unit(m, s, u, f * s.gated[e], f)
+    s.number[1] += looked
+    return within
+
+
+@compiled(is_inlined=True)
+def _look_at_all(m: Mlp, s: State, layer: int, stamp: int, f: np.float32) -> None:
+    """The units of a layer that the plan has not looked at."""
+    s.number[3] += 1
+    for u in range(m.layer[layer], m.layer[layer + 1]):
+        if s.seen[u] != stamp:
+            s.number[1] += 1
+            _open_unit(m, s, u, f * _dot(m.gate, u, s.x), f)
+
+
+@compiled(releases_gil=True)
+def run(
     w: Weights,
     s: State,
     p: Plan,
     profile: Profile,
     is_profiling: bool,
-    tokens: NDArray[np.int64],
+    tokens: Longs,
     answer: int,
-    stop: NDArray[np.int64],
-    out: NDArray[np.int64],
+    stop: Longs,
+    out: Longs,
 ) -> tuple[int, int]:
     """Consume `tokens`, then feed answers back into `out` until one of `stop`, or until `out` is full.
 
     `answer` is what was answered before, in case there are no tokens. The last token written to `out` is not fed.
     Returns the last answer and how many tokens were written to `out`.
     """
-    layers, hidden, eps = len(w.mlp.layer) - 1, w.hidden, w.eps
-    embed_ptr, embed_col, embed_val = w.embedding.ptr, w.embedding.col, w.embedding.val
-    h, m, o = w.heads, w.mlp, w.output
-    head_layer, decay, switch_layer, beta, query, key = (
-        h.layer,
-        h.decay,
-        h.switch_layer,
-        h.beta,
-        h.query,
-        h.key,
-    )
-    switch_ptr, switch_col, switch_val = h.switch.ptr, h.switch.col, h.switch.val
-    block, block_row = h.block, h.block_row
-    block_ptr, block_col, block_val = h.block_rows.ptr, h.block_rows.col, h.block_rows.val
-    value, value_dim = h.value, h.value_dim
-    value_ptr, value_col, value_val = h.value_rows.ptr, h.value_rows.col, h.value_rows.val
-    gate, gate_switch = h.gate, h.gate_switch
-    head_out, out_dim, out_gate, out_norm = h.out, h.out_dim, h.out_gate, h.out_norm
-    out_ptr, out_col, out_val = h.out_rows.ptr, h.out_rows.col, h.out_rows.val
-    unit_layer = m.layer
-    gp, gc, gv = m.gate.ptr, m.gate.col, m.gate.val
-    up, uc, uv = m.up.ptr, m.up.col, m.up.val
-    dp, dc, dv = m.down.ptr, m.down.col, m.down.val
-    logit_ptr, logit_col, logit_val = o.rows.ptr, o.rows.col, o.rows.val
-    final_norm, code, level, keys, ids, outside, largest = (
-        o.norm,
-        o.code,
-        o.level,
-        o.keys,
-        o.ids,
-        o.outside,
-        o.largest,
-    )
-    memory, energy, number, switched = s.memory, s.energy, s.number, s.switch_val
-    x, active, square, delta, pending, seen = s.x, s.active, s.square, s.delta, s.pending, s.seen
-    block_seen, count, rows, vals = s.block_seen, s.block_count, s.block_row, s.block_val
-    watch, watch_unit, always, always_unit = p.watch, p.watch_unit, p.always, p.always_unit
-    near_ptr, near_col, near_val = p.gate.ptr, p.gate.col, p.gate.val
-    low, high, relevant, required = p.low, p.high, p.relevant, p.required
     consumed = made = 0
     while True:
         if consumed < len(tokens):
@@ -485,157 +489,37 @@ def run(  # noqa: C901, PLR0915 (one function: see above)
             if is_end:
                 break
             token = answer
-        stamp = number[0] + 1
-        number[0] = stamp
-        x[:] = 0
-        active[:] = 0
-        square[0] = 0
-        for e in range(embed_ptr[token], embed_ptr[token + 1]):
-            _set(x, active, square, embed_col[e], embed_val[e])
-        for layer in range(layers):
-            # The DeltaNet sublayer.
-            f = _factor(square, hidden, eps)
-            _switches(
-                switch_ptr,
-                switch_col,
-                switch_val,
-                switch_layer[layer],
-                switch_layer[layer + 1],
-                x,
-                f,
-                switched,
-            )
-            for head in range(head_layer[layer], head_layer[layer + 1]):
-                if decay[head] != 1:
-                    memory[head] *= decay[head]
-                    energy[head] *= decay[head] * decay[head]
-                b = switched[beta[head]]
-                is_open = False
-                for e in range(gate[head], gate[head + 1]):
-                    is_open |= switched[gate_switch[e]] > SHUT
-                if b <= 4 * SHUT and not is_open:
-                    continue
-                number[2] += 1
-                if b > 4 * SHUT:
-                    k = key[head]
-                    if block_seen[k] != stamp:
-                        block_seen[k] = stamp
-                        count[k] = _key(
-                            block_ptr,
-                            block_col,
-                            block_val,
-                            block_row,
-                            block[k],
-                            block[k + 1],
-                            x,
-                            f,
-                            rows[k],
-                            vals[k],
-                        )
-                    strength = np.float32(1) if b > -SHUT else np.float32(1) / (np.float32(1) + np.exp(-b))
-                    _write(
-                        value_ptr,
-                        value_col,
-                        value_val,
-                        value_dim,
-                        value[head],
-                        value[head + 1],
-                        x,
-                        f,
-                        rows[k],
-                        vals[k],
-                        count[k],
-                        strength,
-                        memory[head],
-                        energy[head],
-                    )
-                if is_open:
-                    q = query[head]
-                    if block_seen[q] != stamp:
-                        block_seen[q] = stamp
-                        count[q] = _key(
-                            block_ptr,
-                            block_col,
-                            block_val,
-                            block_row,
-                            block[q],
-                            block[q + 1],
-                            x,
-                            f,
-                            rows[q],
-                            vals[q],
-                        )
-                    _read(
-                        memory[head],
-                        energy[head],
-                        rows[q],
-                        vals[q],
-                        count[q],
-                        eps,
-                        head_out[head],
-                        head_out[head + 1],
-                        out_dim,
-                        out_gate,
-                        gate_switch,
-                        switched,
-                        out_norm,
-                        out_ptr,
-                        out_col,
-                        out_val,
-                        delta,
-                        pending,
-                    )
-            _apply(x, active, square, delta, pending)
-            # The MLP sublayer: units that the plan says may open, and all when a value is out of the plan's bounds.
-            f = _factor(square, hidden, eps)
+        stamp = s.number[0] + 1
+        s.number[0] = stamp
+        _embed(w.embedding.ptr, w.embedding.col, w.embedding.val, token, s.x, s.active, s.square)
+        for layer in range(len(w.mlp.layer) - 1):
+            f = _factor(s.square, w.hidden, w.eps)
+            _switches(w.heads, s, layer, f)
+            _write_memories(w.heads, s, layer, stamp, f)
+            _read_memories(w.heads, s, layer, stamp, f, w.dim, w.eps)
+            _apply(s.x, s.active, s.square, s.delta, s.pending)
+            f = _factor(s.square, w.hidden, w.eps)
             if is_profiling:
-                _note(x, profile.on[layer], profile.low[layer], profile.high[layer])
-            for e in range(always[layer], always[layer + 1]):
-                u = always_unit[e]
-                seen[u] = stamp
-                g = f * _dot(gp, gc, gv, u, x)
-                _open_unit(u, g, up, uc, uv, dp, dc, dv, x, f, delta, pending)
-            looked = always[layer + 1] - always[layer]
-            base = layer * hidden
-            within = True
-            for i in range(len(active)):
-                within &= required[layer, i] & ~active[i] == np.uint64(0)
-                word = active[i] & relevant[layer, i]
-                while word:
-                    c = (i << 6) + np.int64(_lowest_bit(word))  # type: ignore[call-arg]
-                    word &= word - np.uint64(1)
-                    within &= low[layer, c] <= x[c] <= high[layer, c]
-                    for e in range(watch[base + c], watch[base + c + 1]):
-                        u = watch_unit[e]
-                        if seen[u] != stamp:
-                            seen[u] = stamp
-                            looked += 1
-                            g = f * _dot(near_ptr, near_col, near_val, e, x)
-                            _open_unit(u, g, up, uc, uv, dp, dc, dv, x, f, delta, pending)
-            if not within:
-                number[3] += 1
-                for u in range(unit_layer[layer], unit_layer[layer + 1]):
-                    if seen[u] != stamp:
-                        looked += 1
-                        g = f * _dot(gp, gc, gv, u, x)
-                        _open_unit(u, g, up, uc, uv, dp, dc, dv, x, f, delta, pending)
-            number[1] += looked
-            _apply(x, active, square, delta, pending)
+                _note(s.x, profile.on[layer], profile.low[layer], profile.high[layer])
+            if not _look(w.mlp, s, p, layer, w.hidden, stamp, f):
+                _look_at_all(w.mlp, s, layer, stamp, f)
+            _apply(s.x, s.active, s.square, s.delta, s.pending)
         if is_profiling:
             profile.tokens[0] += 1
+        o = w.output
         answer = _best_row(
-            logit_ptr,
-            logit_col,
-            logit_val,
-            final_norm,
-            code,
-            level,
-            keys,
-            ids,
-            outside,
-            largest,
-            x,
-            _factor(square, hidden, eps),
+            o.rows.ptr,
+            o.rows.col,
+            o.rows.val,
+            o.norm,
+            o.code,
+            o.level,
+            o.keys,
+            o.ids,
+            o.outside,
+            o.largest,
+            s.x,
+            _factor(s.square, w.hidden, w.eps),
         )
     return answer, made
 
@@ -643,9 +527,7 @@ def run(  # noqa: C901, PLR0915 (one function: see above)
 NO_TOKENS = np.zeros(0, dtype=np.int64)
 
 
-def feed_all(
-    w: Weights, s: State, p: Plan, profile: Profile, is_profiling: bool, tokens: NDArray[np.int64]
-) -> int:
+def feed_all(w: Weights, s: State, p: Plan, profile: Profile, is_profiling: bool, tokens: Longs) -> int:
     """Consume several tokens; return the answer after the last one."""
     answer, _ = run(w, s, p, profile, is_profiling, tokens, 0, NO_TOKENS, NO_TOKENS)
     return int(answer)
@@ -658,8 +540,8 @@ def generate(
     profile: Profile,
     is_profiling: bool,
     answer: int,
-    stop: NDArray[np.int64],
-    out: NDArray[np.int64],
+    stop: Longs,
+    out: Longs,
 ) -> int:
     """Feed answers back, beginning with `answer`, until one of `stop` or until `out` is full; returns how many."""
     _, made = run(w, s, p, profile, is_profiling, NO_TOKENS, answer, stop, out)

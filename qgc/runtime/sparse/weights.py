@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int32]
+Columns = NDArray[np.uint32]
+"""Unsigned, because numba looks for the sign of every index that may have one."""
 Floats = NDArray[np.float32]
 
 
@@ -19,58 +21,116 @@ class Rows(NamedTuple):
     """Compressed rows."""
 
     ptr: Ints
-    col: Ints
+    col: Columns
     val: Floats
 
 
 class Mlp(NamedTuple):
-    """The SwiGLU units of all layers: layer n has units `layer[n]` to `layer[n + 1]`."""
-
-    layer: Ints
-    gate: Rows
-    up: Rows
-    down: Rows
-
-
-class Heads(NamedTuple):
-    """The DeltaNet heads of all layers that write anything: layer n has heads `layer[n]` to `layer[n + 1]`.
+    """The SwiGLU units of all layers: layer n has units `layer[n]` to `layer[n + 1]`.
 
     Attributes:
-        slot: the head's number in its layer.
-        switch_layer, switch: rows that betas and output gates are computed from, layer n's from `switch_layer[n]` to
-            `switch_layer[n + 1]`; equal ones of a layer are one.
-        beta: number of the head's row in `switch`.
-        decay: what the state is multiplied by, each token.
-        query, key: number of the key block that gives them. Equal blocks of a layer are one.
-        block: key block i has rows `block[i]` to `block[i + 1]` of `block_row` (the row's number) and `block_rows`. The
-            first of them is stored whole, each other one as its difference from the one before.
-        value: head i has values `value[i]` to `value[i + 1]` of `value_dim` and `value_rows`.
-        gate: head i has output gates `gate[i]` to `gate[i + 1]` of `gate_switch`, numbers of rows in `switch`.
-        out: head i writes dimensions `out[i]` to `out[i + 1]` of `out_dim`, through gate `out_gate`, norm weight
-            `out_norm`, to the coordinates of `out_rows`.
+        gate: the gate row of each unit.
+        body: the entries of its up row, then those of its down column, side by side because an open unit needs both.
+        middle: where in `body` the down column begins.
     """
 
     layer: Ints
-    slot: Ints
-    switch_layer: Ints
-    switch: Rows
+    gate: Rows
+    body: Rows
+    middle: Ints
+
+    def up(self, unit: int) -> Columns:
+        """The coordinates that a unit's up row reads."""
+        return self.body.col[self.body.ptr[unit] : self.middle[unit]]
+
+
+class Keys(NamedTuple):
+    """Query and key projections, equal ones of a layer once; each is a dense matrix over the few coordinates it reads.
+
+    Attributes:
+        col_ptr, col: projection i reads the coordinates `col[col_ptr[i]:col_ptr[i + 1]]`.
+        row_ptr, row: it gives the key dimensions `row[row_ptr[i]:row_ptr[i + 1]]`, and 0 for all others.
+        val_ptr, val: its matrix: for each coordinate all rows.
+    """
+
+    col_ptr: Ints
+    col: Columns
+    row_ptr: Ints
+    row: Columns
+    val_ptr: Ints
+    val: Floats
+
+
+class Values(NamedTuple):
+    """Value projections, equal ones of a layer once; every row padded to the entries of the longest.
+
+    Attributes:
+        dim_ptr, dim: projection i gives the value dimensions `dim[dim_ptr[i]:dim_ptr[i + 1]]`, and 0 for all others.
+        width: entries a row.
+        entry_ptr, col, val: for each of the `width` entries that of every row, from `entry_ptr[i]` on.
+    """
+
+    dim_ptr: Ints
+    dim: Columns
+    width: Ints
+    entry_ptr: Ints
+    col: Columns
+    val: Floats
+
+
+class Memories(NamedTuple):
+    """The recurrent states that differ: heads of one layer with the same keys, values, beta and decay are one memory.
+
+    Attributes:
+        layer: layer n has memories `layer[n]` to `layer[n + 1]`.
+        beta: number of a row of the switches.
+        decay: what the state is multiplied by, each token.
+        key, value: numbers of a key and a value projection.
+    """
+
+    layer: Ints
     beta: Ints
     decay: Floats
-    query: Ints
     key: Ints
-    block: Ints
-    block_row: Ints
-    block_rows: Rows
     value: Ints
-    value_dim: Ints
-    value_rows: Rows
+
+
+class Reads(NamedTuple):
+    """What heads read, for each of their output gates.
+
+    Attributes:
+        layer: layer n has reads `layer[n]` to `layer[n + 1]`.
+        memory, query, gate: numbers of a memory, a query projection, a row of the switches.
+        ptr, source, col, val: read i adds `val` times the `source`-th value dimension of its memory to coordinate `col`,
+            for the entries `ptr[i]` to `ptr[i + 1]`; norm weights are folded in.
+    """
+
+    layer: Ints
+    memory: Ints
+    query: Ints
     gate: Ints
-    gate_switch: Ints
-    out: Ints
-    out_dim: Ints
-    out_gate: Ints
-    out_norm: Floats
-    out_rows: Rows
+    ptr: Ints
+    source: Columns
+    col: Columns
+    val: Floats
+
+
+class Heads(NamedTuple):
+    """The DeltaNet heads of all layers.
+
+    Attributes:
+        slots: `[layer][slot]`, the memory of each head; -1 for a head that writes nothing.
+        switch_layer, switch: rows that betas and output gates are computed from, layer n's from `switch_layer[n]` to
+            `switch_layer[n + 1]`; equal ones of a layer are one.
+    """
+
+    slots: Ints
+    switch_layer: Ints
+    switch: Rows
+    keys: Keys
+    values: Values
+    memories: Memories
+    reads: Reads
 
 
 class Output(NamedTuple):
@@ -86,11 +146,11 @@ class Output(NamedTuple):
 
     rows: Rows
     norm: Floats
-    code: Ints
+    code: Columns
     level: Floats
     keys: NDArray[np.int64]
     ids: Ints
-    outside: Ints
+    outside: Columns
     largest: Floats
 
 
@@ -112,10 +172,18 @@ class Weights(NamedTuple):
 
     @property
     def nonzeros(self) -> int:
-        """Entries of all lists; equal rows are listed once."""
+        """Entries of all lists, padding left out; equal rows are listed once."""
         h, m = self.heads, self.mlp
-        parts = (h.switch, h.block_rows, h.value_rows, h.out_rows, m.gate, m.up, m.down)
-        return sum(len(p.val) for p in (self.embedding, *parts))
+        parts = (
+            self.embedding.val,
+            h.switch.val,
+            h.keys.val,
+            h.values.val,
+            h.reads.val,
+            m.gate.val,
+            m.body.val,
+        )
+        return int(sum(np.count_nonzero(part) for part in parts))
 
 
 def pack(rows: list[tuple[NDArray[np.int64], NDArray[np.float64]]]) -> Rows:
@@ -125,4 +193,4 @@ def pack(rows: list[tuple[NDArray[np.int64], NDArray[np.float64]]]) -> Rows:
     ptr[1:] = np.cumsum(lengths)
     col = np.concatenate([c for c, _ in rows]) if rows else np.zeros(0)
     val = np.concatenate([v for _, v in rows]) if rows else np.zeros(0)
-    return Rows(ptr, col.astype(np.int32), val.astype(np.float32))
+    return Rows(ptr, col.astype(np.uint32), val.astype(np.float32))
