@@ -49,7 +49,7 @@ golden-check: setup  ## Rewrite golden/ and docs/ under two hash seeds; fail if 
 	done
 
 bench: setup  ## Measure; write benchmarks/latest.json.
-	$(BIN)/python -m benchmarks.run
+	$(BIN)/qgc bench -o benchmarks/latest.json
 
 clean:  ## Remove .venv and everything that tools left behind.
 	rm -rf $(VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
