@@ -105,7 +105,7 @@ def test_broken_bounds_cost_time_and_no_result(nano: Checkpoint) -> None:
     weights = model.weights
     want = model.answers(model.new_session(), ids)
     plan = model._make_plan()
-    tight = plan._replace(low=np.zeros_like(plan.low), high=np.zeros_like(plan.high))
+    tight = plan._replace(bounds=np.zeros_like(plan.bounds))
     state, profile = new_state(weights), new_profile(weights)
     got = [step.feed_all(weights, state, tight, profile, False, np.array([i])) for i in ids]
     assert got == want

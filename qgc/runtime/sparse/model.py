@@ -23,7 +23,7 @@ from qgc.runtime.sparse.state import Profile, State, head_state, new_profile, ne
 from qgc.runtime.sparse.store import assemble, flatten
 from qgc.runtime.sparse.weights import Weights
 
-FORMAT = 6
+FORMAT = 7
 """Of the stored lists and plan; a change makes old ones stale."""
 PROFILE_TOKENS = 1024
 """Tokens that run in full, and are watched, before a plan is made or made anew."""

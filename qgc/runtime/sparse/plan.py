@@ -21,24 +21,26 @@ class Plan(NamedTuple):
     """Watch lists.
 
     Attributes:
-        watch: the units watched by coordinate c of layer n are `watch_unit[watch[k]:watch[k + 1]]`, k = n * hidden + c.
+        lists: two lists for each coordinate c of each layer n, one pair after another so that one cache line has both; pair
+            k = n * hidden + c says where they begin, and pair k + 1 where they end: units in `watch_unit`, entries in `column_*`.
+        bounds: the smallest and largest value of that coordinate before the layer's units, in the same order.
+        watch_unit: the units that coordinates watch.
         gate: the gate row of each entry of `watch_unit`, so that what is looked at together lies together; padded to
             whole quads, and `ptr` counts quads.
         always: the units of layer n that no set closes are `always_unit[always[n]:always[n + 1]]`.
-        column: their gates by column: `col` is a place in `always_unit`, row k is that of coordinate c of layer n.
-        low, high: bounds of the residual before each layer's units, `[layer][coordinate]`.
+        column_place, column_val: their gates by column: a place in `always_unit`, and what multiplies the coordinate there.
         relevant: a bit for each coordinate that some unit of the layer reads, `[layer][word]`.
         required: a bit for each of these whose bounds do not hold 0.
     """
 
-    watch: Ints
+    lists: Ints
+    bounds: Floats
     watch_unit: Columns
     gate: Rows
     always: Ints
     always_unit: Columns
-    column: Rows
-    low: Floats
-    high: Floats
+    column_place: Columns
+    column_val: Floats
     relevant: NDArray[np.uint64]
     required: NDArray[np.uint64]
 
@@ -49,18 +51,17 @@ QUAD = 4
 
 def run_in_full(w: Weights) -> Plan:
     """The plan of a model that nothing is known about: bounds that nothing keeps, so every layer runs in full."""
-    size = (w.layers, w.hidden)
-    nothing = np.zeros(0, dtype=np.uint32)
-    lists = np.zeros(w.layers * w.hidden + 1, dtype=np.int32)
+    size = w.layers * w.hidden
+    nothing, none = np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.float32)
     return Plan(
-        lists,
+        np.zeros(2 * (size + 1), dtype=np.int32),
+        np.tile(np.array([np.inf, -np.inf], dtype=np.float32), size),
         nothing,
         _quads(w.mlp.gate, nothing),
         np.zeros(w.layers + 1, dtype=np.int32),
         nothing,
-        Rows(lists, nothing, np.zeros(0, dtype=np.float32)),
-        np.full(size, np.inf, dtype=np.float32),
-        np.full(size, -np.inf, dtype=np.float32),
+        nothing,
+        none,
         relevant(w),
         relevant(w),
     )
@@ -97,7 +98,18 @@ def make_plan(
     required = reads & _bits((low > 0) | (high < 0))
     ends, shown = _lists(always)
     columns = _by_column(w, ends, shown)
-    return Plan(ptr, looked, _quads(w.mlp.gate, looked), ends, shown, columns, low, high, reads, required)
+    return Plan(
+        np.stack([ptr, columns.ptr], axis=1).ravel(),
+        np.stack([low, high], axis=2).ravel(),
+        looked,
+        _quads(w.mlp.gate, looked),
+        ends,
+        shown,
+        columns.col,
+        columns.val,
+        reads,
+        required,
+    )
 
 
 def _quads(rows: Rows, which: Columns) -> Rows:

@@ -429,10 +429,11 @@ def _look(m: Mlp, s: State, p: Plan, layer: int, hidden: int, stamp: int, f: np.
         while word:
             c = (i << 6) + np.int64(_lowest_bit(word))  # type: ignore[call-arg]
             word &= word - np.uint64(1)
-            within &= p.low[layer, c] <= s.x[c] <= p.high[layer, c]
-            for e in range(p.column.ptr[base + c], p.column.ptr[base + c + 1]):
-                s.gated[p.column.col[e]] += p.column.val[e] * s.x[c]
-            for e in range(p.watch[base + c], p.watch[base + c + 1]):
+            place = (base + c) << 1
+            within &= p.bounds[place] <= s.x[c] <= p.bounds[place + 1]
+            for e in range(p.lists[place + 1], p.lists[place + 3]):
+                s.gated[p.column_place[e]] += p.column_val[e] * s.x[c]
+            for e in range(p.lists[place], p.lists[place + 2]):
                 u = p.watch_unit[e]
                 if s.seen[u] != stamp:
                     s.seen[u] = stamp
