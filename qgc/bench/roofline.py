@@ -1,8 +1,7 @@
-"""How far the sparse step is from what memory alone would allow, and what its time is spent on.
+"""How far the sparse step is from what memory bandwidth alone would allow, and what its time is spent on instead.
 
-Two bounds on tokens a second: the bytes that a token touches over the bandwidth of copying a large array, and the cache lines
-that it touches over the rate at which a loop sums lines at random places of an array as large as the lists. A fit of layer times
-says what a layer, a unit that is looked at, and a memory that is written or read cost.
+The bound is the bytes that a token touches over the bandwidth of copying a large array. A fit of layer times says what a layer, a
+unit that is looked at, and a memory that is written or read cost: the step is bound by instructions and branches, not by bytes.
 """
 
 from __future__ import annotations
@@ -12,16 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from qgc.runtime.sparse.jit import compiled
 from qgc.runtime.sparse.layers import LayerCost
 from qgc.runtime.sparse.plan import QUAD, Plan
 from qgc.runtime.sparse.weights import Weights
-
-LINE = 64
-"""Bytes of a cache line."""
-LINES = 1 << 20
 
 
 def roofline(
@@ -37,18 +30,14 @@ def roofline(
     """
     unit, head = _unit_bytes(weights, plan), _head_bytes(weights)
     touched = units * unit + heads * head
-    lines = units * -(-unit // LINE) + heads * -(-head // LINE)
-    bandwidth, rate = copy_bandwidth(), line_rate(_list_bytes(weights, plan))
+    bandwidth = copy_bandwidth()
     layer_us, unit_us, head_us = _fit(costs)
     return {
         "bytes_per_token": round(touched),
-        "lines_per_token": round(lines),
         "copy_gb_per_s": round(bandwidth / 1e9, 1),
-        "random_lines_per_s": round(rate),
-        "bandwidth_tokens_per_s": round(bandwidth / touched),
-        "lines_tokens_per_s": round(rate / lines),
-        "share_of_bandwidth": round(touched / bandwidth / (micros * 1e-6), 3),
-        "share_of_lines": round(lines / rate / (micros * 1e-6), 3),
+        "bound_tokens_per_s": round(bandwidth / touched),
+        "share": round(touched / bandwidth / (micros * 1e-6), 3),
+        "micros_per_token": round(micros, 1),
         "fit_us": {
             "layer": round(layer_us, 3),
             "unit_looked_at": round(unit_us, 4),
@@ -72,17 +61,6 @@ def _head_bytes(w: Weights) -> float:
     return float(lists / count + 2 * 4 * len(h.values.dim) / len(h.values.width))
 
 
-def _list_bytes(w: Weights, plan: Plan) -> int:
-    h = w.heads
-    return int(
-        8 * len(plan.gate.val)
-        + 8 * len(w.mlp.body.val)
-        + 4 * len(h.keys.val)
-        + 8 * len(h.values.val)
-        + 12 * len(h.reads.val)
-    )
-
-
 def copy_bandwidth() -> float:
     """Bytes a second, read and written, of copying 64 MB."""
     array = np.zeros(1 << 26, dtype=np.uint8)
@@ -91,25 +69,6 @@ def copy_bandwidth() -> float:
     for _ in range(8):
         np.copyto(other, array)
     return 16 * array.nbytes / (time.perf_counter() - began)
-
-
-@compiled()
-def _sum_lines(data: NDArray[np.float32], order: NDArray[np.int64], out: NDArray[np.float32]) -> None:
-    size = LINE // 4
-    for line in order:
-        for i in range(line * size, line * size + size):
-            out[i - line * size] += data[i]
-
-
-def line_rate(size: int) -> float:
-    """Cache lines a second of summing lines at random places of `size` bytes."""
-    data = np.zeros(size // 4 + LINE, dtype=np.float32)
-    order = np.random.default_rng(0).integers(0, size // LINE, LINES)
-    out = np.zeros(LINE // 4, dtype=np.float32)
-    _sum_lines(data, order, out)
-    began = time.thread_time()
-    _sum_lines(data, order, out)
-    return LINES / (time.thread_time() - began)
 
 
 def _fit(costs: Sequence[LayerCost]) -> tuple[float, float, float]:
