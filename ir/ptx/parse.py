@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qgc.diagnostics import QgcError, Span, fail
+from qgc.folders import tables_file
 from qgc.ir.ptx.ast import Module
 from qgc.ir.ptx.resolve import resolve
 
@@ -94,10 +95,13 @@ _OPERAND = frozenset(
 
 @cache
 def _grammar() -> Lark:
+    """The parser; its tables are kept in the user's cache, because making them takes longer than all else."""
     from lark import Lark
 
     text = (Path(__file__).parent / "grammar.lark").read_text(encoding="utf-8")
-    return Lark(text, parser="lalr", lexer="contextual", propagate_positions=True, maybe_placeholders=False)
+    options: dict[str, Any] = {"propagate_positions": True, "maybe_placeholders": False}
+    stored = tables_file("ptx", text)
+    return Lark(text, parser="lalr", lexer="contextual", cache=str(stored) if stored else False, **options)
 
 
 def parse(text: str, file: str = "<ptx>") -> Module:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from qgc import __version__
 from qgc.diagnostics import fail
 from qgc.files import atomic_write
+from qgc.folders import cache_folder
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.rom import encode_block
 from qgc.runtime.progress import Progress, silent
@@ -72,14 +73,6 @@ class CheckpointSpec:
         }
         digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
         return f"{self.machine.name}-{self.shape.name}-{self.dtype}-{digest[:16]}"
-
-
-def cache_folder() -> Path:
-    """Where checkpoints are kept; it need not exist yet."""
-    if own := os.environ.get("QGC_CACHE"):
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "qgc"
 
 
 def cached(spec: CheckpointSpec, progress: Progress = silent, build: Build | None = None) -> Path:

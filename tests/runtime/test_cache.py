@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from qgc.diagnostics import QgcError
+from qgc.folders import cache_folder
 from qgc.ir.machine.config import PRESETS
-from qgc.runtime.cache import KEEP, CheckpointSpec, cache_folder, cached
+from qgc.runtime.cache import KEEP, CheckpointSpec, cached
 from qgc.runtime.progress import Progress
 
 

@@ -6,6 +6,7 @@ import hashlib
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -76,7 +77,6 @@ class SparseModel:
         self._since = self._broken = (
             0  # tokens since watching or the plan began; layers that ran in full under the plan
         )
-        self._full = run_in_full(self.weights)
         if (stored := self._load("plan")) is not None:
             self._profile, self._plan = assemble(Learned, stored)
 
@@ -141,12 +141,16 @@ class SparseModel:
     @property
     def plan(self) -> Plan:
         """What the step goes by: the plan, or running in full while there is none."""
-        return run_in_full(self.weights) if self._plan is None else self._plan
+        return self._full if self._plan is None else self._plan
 
     def _mode(self) -> tuple[Plan, Profile, bool]:
         """In full and watched while there is no plan; then by the plan."""
         plan = self._plan
         return (self._full, self._profile, True) if plan is None else (plan, self._profile, False)
+
+    @cached_property
+    def _full(self) -> Plan:
+        return run_in_full(self.weights)
 
     def _learn(self, state: State, tokens: int) -> None:
         """Make a plan when enough tokens were watched; watch again when the plan's bounds are broken often.

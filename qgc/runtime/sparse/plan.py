@@ -151,11 +151,12 @@ def _bits(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
 def relevant(w: Weights) -> NDArray[np.uint64]:
     """Which coordinates the units of each layer read, as bits."""
     flags = np.zeros((w.layers, w.hidden), dtype=np.bool_)
-    for layer in range(w.layers):
-        first, last = w.mlp.layer[layer], w.mlp.layer[layer + 1]
-        flags[layer, w.mlp.gate.col[w.mlp.gate.ptr[first] : w.mlp.gate.ptr[last]]] = True
-        for unit in range(first, last):
-            flags[layer, w.mlp.up(unit)] = True
+    m = w.mlp
+    layer = np.repeat(np.arange(w.layers), np.diff(m.layer))
+    flags[np.repeat(layer, np.diff(m.gate.ptr)), m.gate.col] = True
+    lengths = np.diff(m.body.ptr)
+    is_up = np.arange(len(m.body.col)) < np.repeat(m.middle, lengths)
+    flags[np.repeat(layer, lengths)[is_up], m.body.col[is_up]] = True
     return _bits(flags)
 
 
