@@ -22,11 +22,29 @@ def multiply(
 
     `columns` are as many wires, up to that number high; they may be shared with circuits that are idle while `when`.
     """
+    add_products(b, x, y, columns, when)
+    return sum_columns(b, name, columns, when)
+
+
+def add_products(
+    b: Builder, x: Sequence[Signal], y: Sequence[Signal], columns: Sequence[Signal], when: Signal
+) -> None:
+    """Layer 1: the products of bits of x and y, each added to its column, while `when`."""
     width = len(x)
     for i, bit in enumerate(x):
         for j in range(width - i):
             b.add(columns[i + j], conjunction(when, bit), y[j])
-    counts = _recount(b, f"{name}.recount", columns, when)
+
+
+def sum_columns(
+    b: Builder, name: str, columns: Sequence[Signal], when: Signal, least: int = 1
+) -> list[Digit]:
+    """Layers 2 to 4: the sum of all `columns[c] * 2 ** c`, 0 unless `when`.
+
+    Column c counts up to c + 1, as bit products do, or up to `least` where that is more.
+    """
+    width = len(columns)
+    counts = _recount(b, f"{name}.recount", columns, when, least)
     digits = []
     values, largest = _carry_save(b, f"{name}.digit", counts)
     bits = b.bus(f"{name}.s", width)
@@ -36,12 +54,13 @@ def multiply(
     return digits
 
 
-def _recount(b: Builder, name: str, columns: Sequence[Signal], when: Signal) -> list[Signal]:
-    """Write each column's count (at most its number plus 1) in binary, into the columns that its bits belong to."""
+def _recount(b: Builder, name: str, columns: Sequence[Signal], when: Signal, least: int) -> list[Signal]:
+    """Write each column's count in binary, into the columns that its bits belong to."""
     out = b.bus(name, len(columns), high=len(columns).bit_length())
     for c, count in enumerate(columns):
-        places = range(min((c + 1).bit_length(), len(columns) - c))
-        staircase(b, count, range(c + 2), [(out[c + e], bit_of(e)) for e in places], when)
+        most = max(c + 1, least)
+        places = range(min(most.bit_length(), len(columns) - c))
+        staircase(b, count, range(most + 1), [(out[c + e], bit_of(e)) for e in places], when)
     return out
 
 

@@ -57,9 +57,10 @@ class Condition:
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """One machine operation. Nodes of the same non-zero `atom` must run in one serial block, alone with their inputs.
+    """One machine operation. Nodes of the same non-zero `atom` must run in one block, alone with their inputs.
 
-    `place` is the address of a memory operation.
+    The block is serial, unless the nodes are `combined`: then they do the work of all lanes at once. `place` is the address
+    of a memory operation.
     """
 
     op: str
@@ -70,6 +71,7 @@ class Node:
     result: Reg | None = None
     span: Span | None = None
     atom: int = 0
+    combined: bool = False
     place: Address | None = None
 
     def reads(self) -> Iterator[Reg]:

@@ -96,7 +96,8 @@ class _Former:
         self.products = _mask(
             i for i, n in enumerate(self.nodes) if n.op in OPS and OPS[n.op].unit is Circuit.MULTIPLY
         )
-        self.serial = _mask(i for i, node in enumerate(self.nodes) if node.atom)
+        self.atomic = _mask(i for i, node in enumerate(self.nodes) if node.atom)
+        self.serial = _mask(i for i, node in enumerate(self.nodes) if node.atom and not node.combined)
         self._stages: dict[int, dict[int, int] | None] = {}
 
     def run(self) -> list[Draft]:
@@ -196,8 +197,8 @@ class _Former:
         return None
 
     def is_block(self, block: int, placed: int) -> bool:
-        """Whether a set of nodes fits the stages, the live-outs and the rules of serial blocks."""
-        if block & self.serial and not self.is_serial_block(block, placed):
+        """Whether a set of nodes fits the stages, the live-outs and the rules of atomic operations."""
+        if block & self.atomic and not self.is_atomic_block(block, placed):
             return False
         if block.bit_count() > self.config.stages and self.written(block, placed) > self.config.stages:
             return False
@@ -208,11 +209,11 @@ class _Former:
         results = [i for i in _bits(block) if self.nodes[i].result is not None]
         return sum(self.is_written(i, block, placed | block) for i in results)
 
-    def is_serial_block(self, block: int, placed: int) -> bool:
+    def is_atomic_block(self, block: int, placed: int) -> bool:
         """One atomic group, whole, and else only nodes whose results stay inside."""
         group = next(self.atoms[i] for i in _bits(block) if self.atoms[i])
         others = block & ~group
-        if group & ~block or others & self.serial:
+        if group & ~block or others & self.atomic:
             return False
         return not any(
             self.nodes[i].result and self.is_written(i, block, placed | block) for i in _bits(others)

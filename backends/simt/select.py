@@ -2,7 +2,8 @@
 
 Parameters, launch constants and immediates become rows of the constant bank, additions vanish into addresses where they
 fit, negations into guards, `4 * x + y` into one operation. An atomic operation becomes a load, its operation and a
-store that share an `atom`; one that is guarded is branched around, so that the lanes that skip it spend no token.
+store that share an `atom`; one that is guarded is branched around, so that the lanes that skip it spend no token. An
+addition of all lanes to one word, whose old value nobody reads, is one addition of their sum.
 """
 
 from __future__ import annotations
@@ -395,6 +396,9 @@ class _Selector:
             write.data = operands[0]
             self.append(write)
             return
+        if rmw == "add" and result is None and self.can_combine(op):
+            self.add_sum(op, read, write, operands[0])
+            return
         start = len(self.unit.nodes)
         read.result = old = result or self.reg(None, "old")
         self.append(read)
@@ -420,6 +424,27 @@ class _Selector:
         if len(group) > self.config.stages:
             hint = f"it takes {len(group)} operations in one block"
             self.fault("simt-op", f"atomic {rmw} does not fit {self.config.stages} stages", op, hint)
+
+    def can_combine(self, op: Op) -> bool:
+        """Whether all lanes add to one word, and the machine can sum over lanes in time for the addition."""
+        config, address = self.config, op.operands[0]
+        is_shared = isinstance(address, Const) or bool(address.uniform)
+        first = min(config.multiply_stages, default=config.stages)
+        return is_shared and first + config.multiply_latency < config.store_stage
+
+    def add_sum(self, op: Op, read: Node, write: Node, value: Operand) -> None:
+        """The sum of the lanes' values is added once, by the lowest lane."""
+        start = len(self.unit.nodes)
+        total = self.emit(op, "lsum", value)
+        read.result = old = self.reg(None, "old")
+        self.append(read)
+        write.op = {"st": "stl", "stx": "stlx"}[write.op]
+        write.data = self.emit(op, "add", old, total)
+        self.append(write)
+        self.atoms += 1
+        for node in self.unit.nodes[start:]:
+            if node.op in ("lsum", write.op) or old in (node.result, *node.reads()):
+                node.atom, node.combined = self.atoms, True
 
     # Control -------------------------------------------------------------------------------------------------------
 

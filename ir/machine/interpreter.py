@@ -170,7 +170,7 @@ class Machine:
         self._ordinal = -1
         self.fault = None
         lanes = [lane for lane, on in enumerate(self.mask) if on]
-        results = {lane: self._run_lane(block, lane) for lane in lanes}
+        results = self._run(block, lanes)
         for lane in lanes:
             taken = self._guard(block.branch.guard, lane, results[lane], None)
             self.next_block[self.group][lane] = block.branch.taken if taken else block.branch.other
@@ -178,23 +178,32 @@ class Machine:
             [FAULT] if self.fault else [*self._live_outs(block, results), *self._store(block, results)]
         )
 
-    def _run_lane(self, block: Block, lane: int) -> list[int]:
-        """The results of a block's stages in one lane; a store's result is the word to store."""
-        results: list[int] = []
+    def _run(self, block: Block, lanes: list[int]) -> dict[int, list[int]]:
+        """By lane the results of a block's stages; a store's result is the word to store."""
+        results: dict[int, list[int]] = {lane: [] for lane in lanes}
         for stage, instr in enumerate(block.instrs):
-            spec = OPS[instr.op]
-            a, b = (self._read(s, lane, results, instr) for s in (instr.a, instr.b))
-            g = self._guard(instr.guard, lane, results, instr)
-            if spec.evaluate:
-                results.append(spec.evaluate(a, b, int(g)))
-            elif spec.unit is Unit.LOAD:
-                address = self._address(instr, a, b)
-                results.append(self.memory[address >> 2] if g and self._in_range(stage, lane, address) else 0)
+            combine = OPS[instr.op].combine
+            if combine:
+                value = combine([self._read(instr.a, lane, results[lane], instr) for lane in lanes])
+                for lane in lanes:
+                    results[lane].append(value)
             else:
-                results.append(self._read(instr.data or "r0", lane, results, instr))
-                if g:
-                    self._in_range(stage, lane, self._address(instr, a, b))
-        return results + [0] * (self.config.stages - len(results))
+                for lane in lanes:
+                    results[lane].append(self._result(stage, instr, lane, results[lane]))
+        rest = [0] * (self.config.stages - len(block.instrs))
+        return {lane: before + rest for lane, before in results.items()}
+
+    def _result(self, stage: int, instr: Instr, lane: int, before: list[int]) -> int:
+        """The result of one operation in one lane, given those of the stages before."""
+        spec = OPS[instr.op]
+        a, b = (self._read(s, lane, before, instr) for s in (instr.a, instr.b))
+        g = self._guard(instr.guard, lane, before, instr)
+        if spec.evaluate:
+            return spec.evaluate(a, b, int(g))
+        in_range = not g or self._in_range(stage, lane, self._address(instr, a, b))
+        if spec.unit is Unit.LOAD:
+            return self.memory[self._address(instr, a, b) >> 2] if g and in_range else 0
+        return self._read(instr.data or "r0", lane, before, instr)
 
     def _in_range(self, stage: int, lane: int, address: int) -> bool:
         if address & 3 == 0 and address >> 2 < self.config.words:
@@ -235,7 +244,8 @@ class Machine:
             return
         instr = block.instrs[stage]
         words = {}
-        for lane, result in results.items():
+        storing = dict([min(results.items())]) if OPS[instr.op].by_leader else results
+        for lane, result in storing.items():
             if self._guard(instr.guard, lane, result[:stage], instr):
                 a, b = (self._read(s, lane, result[:stage], instr) for s in (instr.a, instr.b))
                 words[lane] = self._address(instr, a, b) >> 2

@@ -9,7 +9,7 @@ Every operation reads two 32-bit operands A and B of a lane and a one-bit guard 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -31,7 +31,8 @@ class Unit(Enum):
 class OpSpec:
     """One machine operation.
 
-    `evaluate(a, b, g)` takes unsigned 32-bit operands and the guard bit and returns the unsigned 32-bit result; it is
+    `combine` makes one result for all lanes out of the A of every lane that runs. A store `by_leader` is carried out by the
+    lowest lane that runs alone. `evaluate(a, b, g)` takes unsigned 32-bit operands and the guard bit and returns the unsigned 32-bit result; it is
     None where memory is involved. `invert_b` feeds the adder with NOT B and a carry, `scale_a` with A * 4.
     """
 
@@ -42,6 +43,8 @@ class OpSpec:
     invert_b: bool = False
     scale_a: bool = False
     guarded: bool = False
+    combine: Callable[[Iterable[int]], int] | None = None
+    by_leader: bool = False
 
 
 def signed(value: int) -> int:
@@ -76,6 +79,13 @@ _TABLE = (
     OpSpec("ldx", Unit.LOAD, "G ? word at byte address 4 * A + B : 0", scale_a=True, guarded=True),
     OpSpec("st", Unit.STORE, "if G: word at byte address A + B becomes D", guarded=True),
     OpSpec("stx", Unit.STORE, "if G: word at byte address 4 * A + B becomes D", scale_a=True, guarded=True),
+    OpSpec(
+        "lsum", Unit.MULTIPLY, "sum of A over the lanes that run", combine=lambda lanes: sum(lanes) & MASK
+    ),
+    OpSpec("stl", Unit.STORE, "st, by the lowest lane that runs", guarded=True, by_leader=True),
+    OpSpec(
+        "stlx", Unit.STORE, "stx, by the lowest lane that runs", scale_a=True, guarded=True, by_leader=True
+    ),
 )
 
 OPS: dict[str, OpSpec] = {spec.name: spec for spec in _TABLE}

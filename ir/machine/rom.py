@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from qgc.ir.machine.config import MachineConfig, bits_for
-from qgc.ir.machine.isa import OP_BITS, OPCODES, OPS, SourceTable
+from qgc.ir.machine.isa import OP_BITS, OPCODES, OPS, SourceTable, Unit
 from qgc.ir.machine.program import EXIT, Block, Branch, Guard, Instr, LiveOut
 
 
@@ -141,7 +141,7 @@ def decode_block(config: MachineConfig, words: list[int]) -> Block:
                 spec.name,
                 uses[0],
                 uses[1],
-                uses[2] if spec.name in ("st", "stx") else None,
+                uses[2] if spec.unit is Unit.STORE else None,
                 f["const"] if "k" in uses else None,
                 Guard(sources[f["guard"]], bool(f["negated"])),
             )

@@ -105,7 +105,9 @@ def command(sources: Sources, /, source: str, arguments: tuple[str, ...], out: s
     from qgc.driver import Kernel, Settings
     from qgc.driver import source as source_of
 
-    if options["engine"] == "fast":  # numba takes a third of a cached run to import, and the CUDA compiler is waited for
+    if (
+        options["engine"] == "fast"
+    ):  # numba takes a third of a cached run to import, and the CUDA compiler is waited for
         Thread(target=import_module, args=("qgc.runtime.sparse.model",), daemon=True).start()
     text, name = read_source(source, sources)
     settings = Settings(options["frontend"], options["kernel"], PRESETS[options["machine"]])

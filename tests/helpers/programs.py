@@ -173,7 +173,7 @@ class _Maker:
             masked.append(stage)
             return Instr("and", self.operand(ready, allow_const=False), "k", const=self.row(self.size - 1))
         alu = [name for name, spec in OPS.items() if spec.unit is Unit.ALU and name != "nop"]
-        op = "mul" if kind == "mul" else self.dice.pick(alu)
+        op = self.dice.pick(["mul", "mul", "lsum"]) if kind == "mul" else self.dice.pick(alu)
         a, b = self.operand(ready), self.operand(ready)
         const = self.row(self.dice.word()) if "k" in (a, b) else None
         return Instr(op, a, b, const=const, guard=self.guard(ready) if OPS[op].guarded else ALWAYS)
@@ -194,6 +194,7 @@ class _Maker:
         data = None
         if kind == "store":
             data = self.operand(ready, allow_const=False)
+            op = op.replace("st", "stl") if self.chance(4) else op
         return Instr(op, a, b, data, const, self.guard(ready))
 
     def block(self, branch: Branch, head: tuple[Instr, ...] = (), outs: tuple[LiveOut, ...] = ()) -> Block:

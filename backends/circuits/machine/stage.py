@@ -17,12 +17,14 @@ from qgc.backends.circuits.machine.fetch import Fetched, Operation, decode_opera
 from qgc.backends.circuits.machine.operands import RegisterWrite, Sources, Variant, guard_bits, operand
 from qgc.backends.circuits.machine.values import Values, enable
 from qgc.ir.machine.config import WORD_BITS, bits_for
-from qgc.ir.machine.isa import OPS
+from qgc.ir.machine.isa import OPS, Unit
 from qgc.ir.netlist.netlist import ZERO, Builder, Key, Signal, total
 
 _ADDRESS_DIGIT = 2
 LOADS = ("ld", "ldx")
-STORES = ("st", "stx")
+STORES = tuple(name for name, spec in OPS.items() if spec.unit is Unit.STORE)
+BY_LEADER = tuple(name for name in STORES if OPS[name].by_leader)
+PRODUCTS = ("mul", "lsum")
 COMPARES = ("seteq", "setne", "setlt", "setge", "setltu", "setgeu")
 SUMS = ("add", "addx", "sub", *COMPARES, *LOADS, *STORES)
 
@@ -72,15 +74,19 @@ def build_stage(
         data = operand(b, "d", fields["data"], sources, [Variant(c.exec)])
     out = [b.bus(f"r{lane}", WORD_BITS) for lane in range(c.config.lanes)]
     faults = b.wire("faults", high=c.config.lanes)
+    scratch = [
+        b.with_scope(f"lane{lane}").bus("scratch", WORD_BITS, high=WORD_BITS)
+        for lane in range(c.config.lanes)
+    ]
+    _add_lanes(b, o, f, x, scratch)
     address, enabled, values = [], [], []
     for lane in range(c.config.lanes):
         lb = b.with_scope(f"lane{lane}")
         _logic(lb, o, x[lane], y[lane], g[lane], out[lane])
         run = shifter.Directions(o.any("shl"), o.any("shr"), o.any("sar"))
-        scratch = lb.bus("scratch", WORD_BITS, high=WORD_BITS)
-        shifter.shift(lb, x[lane], y[lane], scratch, run, out[lane])
-        values.append(_product(lb, o, x[lane], y[lane], scratch, out[lane]))
-        digits = adders.add(lb, "sum", x[lane], y[lane], scratch, _sums(o), _ADDRESS_DIGIT)
+        shifter.shift(lb, x[lane], y[lane], scratch[lane], run, out[lane])
+        values.append(_product(lb, o, x[lane], y[lane], scratch[lane], out[lane], c.config.lanes))
+        digits = adders.add(lb, "sum", x[lane], y[lane], scratch[lane], _sums(o), _ADDRESS_DIGIT)
         adders.finish(lb, digits, out[lane], inverted, when=o.any("add", "addx", "sub"))
         _compare(lb, o, x[lane], y[lane], digits, inverted, out[lane])
         on = [f.lane[lane], g[lane]]
@@ -91,7 +97,8 @@ def build_stage(
             for wire, bit in zip(out[lane], data[lane], strict=True):
                 lb.add(wire, conjunction(o.any(*STORES)), bit)
             store = lb.wire("stores")
-            lb.add(store, conjunction(o.any(*STORES), *on))
+            lb.add(store, conjunction(o.any(*STORES) - o.any(*BY_LEADER), *on))
+            lb.add(store, conjunction(o.any(*BY_LEADER), *on, f.first[lane]))
             enabled.append(store)
     return StageResult(values, out, faults, address, enabled)
 
@@ -108,14 +115,28 @@ def _product(
     y: Sequence[Signal],
     scratch: Sequence[Signal],
     early: list[Signal],
+    lanes: int,
 ) -> list[Signal]:
-    """The result with the product added, on wires of its own: at most one of the two is not 0."""
+    """The result with the product, or the sum over lanes, added, on wires of its own: at most one of the two is not 0."""
     if "mul" not in o.op:
         return early
     product = b.bus("product", WORD_BITS)
-    digits = multiplier.multiply(b, "mul", x, y, scratch, o.op["mul"])
-    adders.finish(b, digits, product, ZERO, when=o.op["mul"])
+    multiplier.add_products(b, x, y, scratch, o.op["mul"])
+    digits = multiplier.sum_columns(b, "mul", scratch, o.any(*PRODUCTS), lanes)
+    adders.finish(b, digits, product, ZERO, when=o.any(*PRODUCTS))
     return [p + q for p, q in zip(early, product, strict=True)]
+
+
+def _add_lanes(
+    b: Builder, o: Operation, f: Fetched, x: Sequence[Sequence[Signal]], columns: Sequence[Sequence[Signal]]
+) -> None:
+    """The sum over lanes is a product whose columns hold every running lane's bits: one unit a bit, for all lanes."""
+    if "lsum" not in o.op:
+        return
+    for lane, bits in enumerate(x):
+        for c, bit in enumerate(bits):
+            for column in columns:
+                b.add(column[c], conjunction(o.op["lsum"], f.lane[lane]), bit)
 
 
 def _logic(

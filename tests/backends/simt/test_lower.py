@@ -268,7 +268,29 @@ def test_atomic_with_and_without_result(rmw: str) -> None:
     assert arrays["a"].tolist() == [RMW[rmw][2]]
     without = compile_text(f"  atomic.global.{rmw}.b32 %a, %t\n  ret\n")
     assert run(without, 3, ints(7), ints(0), 0).arrays["a"].tolist() == [RMW[rmw][2]]
-    assert any(block.serial for block in without.blocks) == (rmw != "exch")
+    assert any(block.serial for block in without.blocks) == (rmw not in ("exch", "add"))
+
+
+@pytest.mark.parametrize("threads", [1, 3, 4, 7])
+def test_lanes_that_add_to_one_word_add_their_sum(threads: int) -> None:
+    """One turn a group: its sum, one load and one store, whichever lanes run."""
+    program = compile_text(
+        "  %c: i1 = icmp.ne.s %t, 1\n  cbr %c, add, out\nadd:\n  atomic.global.add.b32 %a, %t\n  br out\nout:\n  ret\n".replace(
+            "icmp.ne.s", "icmp.ne"
+        )
+    )
+    assert not any(block.serial for block in program.blocks)
+    result = run(program, threads, ints(100), ints(0), 0)
+    assert result.arrays["a"].tolist() == [100 + sum(t for t in range(threads) if t != 1)]
+    assert sum(t.kind == "adr" for t in result.answers) == -(-threads // 4)
+
+
+def test_lanes_that_add_to_words_of_their_own_take_turns() -> None:
+    program = compile_text(
+        "  %s: i32 = shl %t, 2\n  %q: i32 = add %b, %s\n  atomic.global.add.b32 %q, %t\n  ret\n"
+    )
+    assert any(block.serial for block in program.blocks)
+    assert run(program, 3, ints(0), ints(5, 5, 5), 0).arrays["b"].tolist() == [5, 6, 7]
 
 
 def test_atomic_at_an_address_of_each_lane() -> None:
@@ -302,12 +324,12 @@ def test_an_atomic_at_the_end_of_a_loop_keeps_lanes_together() -> None:
     """All lanes finish a round before any begins the next: the serial block does not branch back itself."""
     program = compile_text(
         "  br loop\nloop:\n  %i: i32 = phi entry: 0, loop: %i1\n  %i1: i32 = add %i, 1\n  %c: i1 = icmp.lt.s %i1, %n\n"
-        "  atomic.global.add.b32 %a, %i1\n  cbr %c, latch, out\nlatch:\n  br loop\nout:\n  ret\n".replace(
+        "  atomic.global.xor.b32 %a, %i1\n  cbr %c, latch, out\nlatch:\n  br loop\nout:\n  ret\n".replace(
             "loop: %i1", "latch: %i1"
         )
     )
-    result = run(program, 4, ints(0), ints(0), 3)
-    assert result.arrays["a"].tolist() == [4 * (1 + 2 + 3)]
+    result = run(program, 4, ints(5), ints(0), 3)
+    assert result.arrays["a"].tolist() == [5]
     masks = [t.payload & 15 for t in result.answers if t.kind == "exec"]
     assert masks.count(15) == 1 + 3 + 3 + 2
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from qgc.ir.machine.config import PRESETS, preset
 from qgc.ir.machine.interpreter import Access, Machine, run
-from qgc.ir.machine.isa import OPS, Unit
+from qgc.ir.machine.isa import MASK, OPS, Unit
 from qgc.ir.machine.tokens import Token, Vocabulary
 from qgc.ir.machine.verify import load
+from qgc.runtime.isa import run_isa
 from qgc.runtime.launch import link
 from tests.helpers.programs import WORDS, Case, multi_block_programs, single_block_programs
 
@@ -95,7 +96,36 @@ def test_operation(op: str, a: int, b: int, g: int) -> None:
 
 
 def test_every_operation_without_memory_is_tested() -> None:
-    assert sorted(EXPECTED) == sorted(n for n, s in OPS.items() if s.unit in (Unit.ALU, Unit.MULTIPLY))
+    own = [n for n, s in OPS.items() if s.unit in (Unit.ALU, Unit.MULTIPLY) and not s.combine]
+    assert sorted(EXPECTED) == sorted(own)
+
+
+def test_a_sum_is_over_the_lanes_that_run() -> None:
+    """Lane 2 does not take part; the sum wraps."""
+    program = load(
+        "machine simt4\nkernel k\nparam out ptr\nconst k0 = param out\nconst k1 = 2147483645\nconst k2 = 2\nblock 0:\n"
+        "  0: setne tid, k2\n  branch f0 ? 1 : exit\n"
+        "block 1:\n  0: add tid, k1\n  branch 2\n  out r1 = f0\n"
+        "block 2:\n  0: lsum r1, r0\n  2: or f0, r0\n  3: stx tid, k0 <- f2\n  branch exit\n".replace(
+            "  2: or", "  1: nop\n  2: or"
+        ).replace("  branch 2\n  out r1 = f0\n", "  out r1 = f0\n  branch 2\n")
+    )
+    out = np.zeros(4, dtype=np.uint32)
+    arrays = run_isa(link(program, (1, 1, 1), (4, 1, 1), [out])).arrays
+    total = sum(2147483645 + lane for lane in (0, 1, 3)) & MASK
+    assert arrays["out"].tolist() == [total, total, 0, total]
+
+
+@pytest.mark.parametrize("op", ["stl", "stlx"])
+def test_the_lowest_lane_that_runs_stores_alone(op: str) -> None:
+    program = load(
+        "machine simt4\nkernel k\nparam out ptr\nconst k0 = param out\nblock 0:\n  0: setne tid, r0\n"
+        "  branch f0 ? 1 : exit\nblock 1:\n  0: nop\n  1: nop\n  2: nop\n"
+        f"  3: {op} r0, k0 <- tid\n  branch exit\n"
+    )
+    run = run_isa(link(program, (1, 1, 1), (4, 1, 1), [np.zeros(2, dtype=np.uint32)]))
+    assert run.arrays["out"].tolist() == [1, 0]
+    assert [t.kind for t in run.answers].count("adr") == 1
 
 
 def test_loads_take_both_address_forms_and_their_guards() -> None:
