@@ -15,7 +15,7 @@ from qgc.driver import Kernel, Settings, source
 from qgc.frontends import compile_cuda
 from qgc.runtime.isa import run_isa
 from qgc.runtime.launch import Launch, link
-from qgc.runtime.manifest import load_manifest
+from qgc.runtime.manifest import KernelCase, load_manifest
 from qgc.runtime.stats import Stats, stats
 
 T = TypeVar("T")
@@ -58,9 +58,21 @@ def subjects(manifest: Path, frontend: str = "auto") -> list[Subject]:
         program, blocks_s = timed(lambda: Kernel(source(ptx, "k.ptx"), settings).program, REPEATS)  # noqa: B023
         case = kernel.cases[0]
         launch = link(program, case.grid, case.block, list(case.args.values()))
-        times = {"cuda_to_ptx_s": cuda_s, "ptx_to_blocks_s": blocks_s, "ptxas_s": ptxas_seconds(ptx)}
+        times = {
+            "cuda_to_ptx_s": cuda_s,
+            "ptx_to_blocks_s": blocks_s,
+            **_against_ptxas(text, kernel, frontend),
+        }
         found.append(Subject(prefix + kernel.name, launch, times, stats(program, run_isa(launch))))
     return found
+
+
+def _against_ptxas(text: str, kernel: KernelCase, frontend: str) -> dict[str, float | None]:
+    """Seconds of both compilers on the same PTX, which has 64-bit addresses because NVIDIA's assembler takes no others."""
+    ptx = compile_cuda(text, file=str(kernel.source), frontend=frontend, pointer_bits=64)  # type: ignore[arg-type]
+    settings = Settings(kernel=kernel.kernel)
+    _, seconds = timed(lambda: Kernel(source(ptx, "k.ptx"), settings).program, REPEATS)
+    return {"ptx64_to_blocks_s": seconds, "ptxas_s": ptxas_seconds(ptx)}
 
 
 def ptxas_seconds(ptx: str) -> float | None:
