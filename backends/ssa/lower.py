@@ -31,6 +31,7 @@ _HINTS = {
     "shfl": "warp shuffles are not part of this machine; exchange values through memory",
     "vote": "warp votes are not part of this machine; use atomics",
     "match": "warp votes are not part of this machine; use atomics",
+    "redux": "warp votes are not part of this machine; use atomics",
     "trap": "remove assert() and __trap()",
     "tex": "textures do not exist here; load from global memory",
     "fma": "the machine computes on integers",

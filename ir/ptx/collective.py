@@ -1,4 +1,4 @@
-"""What threads of a warp compute together: shuffles, votes, matches (PTX ISA, Parallel Synchronization).
+"""What threads of a warp compute together: shuffles, votes, matches, reductions (PTX ISA, Parallel Synchronization).
 
 Each function receives the decoded form, the lanes (numbers in the warp) of the threads that take part, in order,
 and their operands without the membermask, one element a participant; it returns the destinations alike.
@@ -65,6 +65,13 @@ def _match_all(_form: Form, lanes: Array, a: Array) -> tuple[Array, ...]:
     return np.full(len(a), mask, dtype=np.uint32), np.full(len(a), same)
 
 
+def _reduce(operation: np.ufunc) -> Callable[..., tuple[Array, ...]]:
+    def reduce(_form: Form, _lanes: Array, a: Array) -> tuple[Array, ...]:
+        return (np.full(len(a), operation.reduce(a, dtype=a.dtype)),)
+
+    return reduce
+
+
 def _nothing(_form: Form, _lanes: Array) -> tuple[Array, ...]:
     return ()
 
@@ -76,6 +83,12 @@ WARP_OPS: dict[str, Callable[..., tuple[Array, ...]]] = {
     "vote.sync.ballot": _ballot,
     "match.any.sync": _match_any,
     "match.all.sync": _match_all,
+    "redux.sync.add": _reduce(np.add),
+    "redux.sync.min": _reduce(np.minimum),
+    "redux.sync.max": _reduce(np.maximum),
+    "redux.sync.and": _reduce(np.bitwise_and),
+    "redux.sync.or": _reduce(np.bitwise_or),
+    "redux.sync.xor": _reduce(np.bitwise_xor),
 }
 """Name of a row -> its function. The last source of these rows is the membermask."""
 

@@ -12,7 +12,7 @@ from qgc.ir.ptx.types import TYPES
 _MORE = """
 alloca applypriority bmsk brkpt call clusterlaunchcontrol copysign cos cp createpolicy discard
 elect ex2 fma getctarank griddepcontrol istypep ldmatrix lg2 mapa mbarrier mma movmatrix multimem
-pmevent rcp redux rsqrt setmaxnreg sin sqrt stackrestore stacksave stmatrix suld suq sured sust
+pmevent rcp rsqrt setmaxnreg sin sqrt stackrestore stacksave stmatrix suld suq sured sust
 szext tanh tcgen05 tensormap testp tex tld4 txq vabsdiff vabsdiff2 vabsdiff4 vadd vadd2 vadd4
 vavrg2 vavrg4 vmad vmax vmax2 vmax4 vmin vmin2 vmin4 vset vset2 vset4 vshl vshr vsub vsub2 vsub4
 wgmma wmma

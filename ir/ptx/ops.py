@@ -379,12 +379,18 @@ _CHAPTERS: dict[str, tuple[_Row, ...]] = {
             "=d|p:b32 a:t m:b32",
             "d = m if a is the same in all of m, else 0; p = d != 0",
         ),
+        ("redux.sync.add", "u32 s32", "=d:t a:t m:b32", "d = sum of a over m"),
+        ("redux.sync.min", "u32 s32", "=d:t a:t m:b32", "d = the smallest a in m"),
+        ("redux.sync.max", "u32 s32", "=d:t a:t m:b32", "d = the largest a in m"),
+        ("redux.sync.and", "b32", "=d:t a:t m:b32", "d = the bits that every a in m has"),
+        ("redux.sync.or", "b32", "=d:t a:t m:b32", "d = the bits that some a in m has"),
+        ("redux.sync.xor", "b32", "=d:t a:t m:b32", "d = the bits that an odd number of a in m have"),
         ("activemask", "b32", "=d:t", "d = the lanes of the warp that execute together"),
     ),
 }
 
 _BRANCHES = frozenset(["bra", "brx", "ret", "exit", "trap"])
-_COLLECTIVES = frozenset(["bar", "barrier", "shfl", "vote", "match"])
+_COLLECTIVES = frozenset(["bar", "barrier", "shfl", "vote", "match", "redux"])
 
 
 def _operand(spelled: str) -> OperandSpec:

@@ -22,7 +22,7 @@ _TIMEOUT_SECONDS = 120
 
 # The host triple is fixed, so that every host compiles the same PTX. -malign-double gives 64-bit members the
 # alignment that CUDA gives them, which -m32 alone does not. The missing toolkit is on purpose: an installed one
-# would change the PTX version. No unrolling and no vectorising: code size is what counts. No loop strength reduction:
+# would change the PTX version, which is the first with reductions over a warp. No unrolling and no vectorising: code size is what counts. No loop strength reduction:
 # it makes several pointers of one counter, and every register that a loop writes costs the machine a token a round.
 _FLAGS = (
     "-x",
@@ -32,8 +32,8 @@ _FLAGS = (
     "-nocudainc",
     "-nocudalib",
     "--cuda-path=/nonexistent",
-    "--cuda-gpu-arch=sm_75",
-    "--cuda-feature=+ptx63",
+    "--cuda-gpu-arch=sm_80",
+    "--cuda-feature=+ptx70",
     "-fdeclspec",
     "-std=c++17",
     "-Os",

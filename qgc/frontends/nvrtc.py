@@ -22,7 +22,7 @@ _PATTERNS = (
     "cu*/bin/**/nvrtc64_*.dll",
     "cuda_nvrtc/bin/nvrtc64_*.dll",
 )
-_ARCHITECTURE = 75  # the oldest that CUDA 13 compiles for: the plainest PTX
+_ARCHITECTURE = 80  # the oldest with reductions over a warp
 _MESSAGE = re.compile(
     r"^(?P<file>.+?)\((?P<line>\d+)\): (catastrophic )?error: (?P<text>.*)\n(?P<excerpt>  .*\n *\t*[ \t]*\^)?",
     re.MULTILINE,

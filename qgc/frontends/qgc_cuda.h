@@ -183,11 +183,29 @@ QGC_DEVICE int __all_sync(unsigned mask, int p) { return __nvvm_vote_all_sync(ma
 QGC_DEVICE int __any_sync(unsigned mask, int p) { return __nvvm_vote_any_sync(mask, p); }
 QGC_DEVICE unsigned __ballot_sync(unsigned mask, int p) { return __nvvm_vote_ballot_sync(mask, p); }
 QGC_DEVICE unsigned __match_any_sync(unsigned mask, unsigned value) { return __nvvm_match_any_sync_i32(mask, value); }
+QGC_DEVICE unsigned __match_all_sync(unsigned mask, unsigned value, int *is_same) {
+    return __nvvm_match_all_sync_i32p(mask, value, is_same);
+}
 QGC_DEVICE unsigned __activemask() {
     unsigned mask;
     asm volatile("activemask.b32 %0;" : "=r"(mask));
     return mask;
 }
+
+/* Reductions over a warp */
+
+#define QGC_REDUCE(NAME, T, BUILTIN)                                                                                   \
+    QGC_DEVICE T NAME(unsigned mask, T value) { return static_cast<T>(BUILTIN(static_cast<int>(value), mask)); }
+QGC_REDUCE(__reduce_add_sync, int, __nvvm_redux_sync_add)
+QGC_REDUCE(__reduce_add_sync, unsigned, __nvvm_redux_sync_add)
+QGC_REDUCE(__reduce_min_sync, int, __nvvm_redux_sync_min)
+QGC_REDUCE(__reduce_min_sync, unsigned, __nvvm_redux_sync_umin)
+QGC_REDUCE(__reduce_max_sync, int, __nvvm_redux_sync_max)
+QGC_REDUCE(__reduce_max_sync, unsigned, __nvvm_redux_sync_umax)
+QGC_REDUCE(__reduce_and_sync, unsigned, __nvvm_redux_sync_and)
+QGC_REDUCE(__reduce_or_sync, unsigned, __nvvm_redux_sync_or)
+QGC_REDUCE(__reduce_xor_sync, unsigned, __nvvm_redux_sync_xor)
+#undef QGC_REDUCE
 
 /* Bits */
 
@@ -199,7 +217,9 @@ QGC_DEVICE int __ffs(int v) { return __builtin_ffs(v); }
 QGC_DEVICE int __ffsll(long long v) { return __builtin_ffsll(v); }
 QGC_DEVICE unsigned __brev(unsigned v) { return __builtin_bitreverse32(v); }
 QGC_DEVICE unsigned long long __brevll(unsigned long long v) { return __builtin_bitreverse64(v); }
-QGC_DEVICE unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) { return __nvvm_prmt(a, b, selector); }
+QGC_DEVICE unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
+    return __nvvm_prmt(a, b, selector & 0x7777); /* bit 3 of a nibble, a sign in PTX, is ignored in CUDA */
+}
 
 #define QGC_FUNNEL(NAME, INSTRUCTION)                                                                                  \
     QGC_DEVICE unsigned NAME(unsigned low, unsigned high, unsigned shift) {                                            \

@@ -41,6 +41,10 @@ __global__ void warps(int *p, unsigned long long *l, float *f, int n) {
     p[0] = __shfl_up_sync(all, n, 1) + __shfl_down_sync(all, n, 2, 16) + __shfl_xor_sync(all, n, 4);
     p[1] = __all_sync(all, n) + __any_sync(all, n) + __ballot_sync(all, n) + __match_any_sync(all, n);
     p[2] = __activemask() + __syncthreads_count(n) + __syncthreads_and(n) + __syncthreads_or(n);
+    p[3] = __match_all_sync(all, n, &p[4]) + __reduce_add_sync(all, n) + __reduce_min_sync(all, n);
+    p[5] = __reduce_max_sync(all, n) + __reduce_add_sync(all, unsigned(n)) + __reduce_min_sync(all, unsigned(n));
+    p[6] = __reduce_max_sync(all, unsigned(n)) + __reduce_and_sync(all, n) + __reduce_or_sync(all, n);
+    p[7] = __reduce_xor_sync(all, n);
     l[0] = __shfl_sync(all, l[1], 3);
     f[0] = __shfl_sync(all, f[1], 3);
     __syncwarp();

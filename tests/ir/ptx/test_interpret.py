@@ -38,7 +38,18 @@ def test_every_row_is_executed_by_something() -> None:
     """Rows are computed, or move data, or are control, or act on other threads: none is left out."""
     moves = {"ld", "ldu", "st", "prefetch", "prefetchu", "cvta", "isspacep"}
     control = {"bra", "brx", "ret", "exit", "trap"}
-    others = {"bar", "barrier", "membar", "fence", "nanosleep", "shfl", "vote", "match", "activemask"}
+    others = {
+        "bar",
+        "barrier",
+        "membar",
+        "fence",
+        "nanosleep",
+        "shfl",
+        "vote",
+        "match",
+        "redux",
+        "activemask",
+    }
     elsewhere = moves | control | others
     assert [spec.name for spec in OPS if spec.name not in SEMANTICS and spec.opcode not in elsewhere] == []
 
@@ -361,6 +372,29 @@ def test_votes_and_matches() -> None:
     """
     even, odd = 0b10101 << 16, 0b01010 << 16
     assert per_thread(body, 5) == [0x107 | (odd if thread % 2 else even) for thread in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("operation", "expected"),
+    [
+        ("add.s32", -8),
+        ("add.u32", -8),
+        ("min.s32", -5),
+        ("min.u32", 1),
+        ("max.s32", 1),
+        ("max.u32", -1),
+        ("and.b32", -5 & -3 & -1 & 1),
+        ("or.b32", -1),
+        ("xor.b32", -5 ^ -3 ^ -1 ^ 1),
+    ],
+)
+def test_reductions(operation: str, expected: int) -> None:
+    """-5, -3, -1 and 1; the fifth thread is not in the mask, and reduces by itself."""
+    body = f"""
+    shl.b32 r1, r30, 1; sub.s32 r1, r1, 5; setp.lt.u32 p1, r30, 4;
+    @p1 redux.sync.{operation} r0, r1, 0xf; @!p1 redux.sync.{operation} r0, r1, 0x10;
+    """
+    assert per_thread(body, 5) == [expected & 0xFFFFFFFF] * 4 + [3]
 
 
 def test_warp_operations_wait_for_the_members_that_diverged() -> None:
