@@ -1,4 +1,4 @@
-"""The table of example kernels: what to launch, on what, and what must come out (`examples/manifest.toml`)."""
+"""Tables of kernels: what to launch, on what, and what must come out (`manifest.toml` in each folder of `examples/`)."""
 
 from __future__ import annotations
 
@@ -29,24 +29,33 @@ class KernelParam:
 class Case:
     """One launch. `args` has every argument in the kernel's order; `expected` the arrays after the launch.
 
-    `grid` and `block` are (x, y, z). Arrays are one-dimensional and must not be written to: copy them.
+    `grid` and `block` are (x, y, z); `shared` is how many bytes of dynamic shared memory a block has. Arrays are
+    one-dimensional and must not be written to: copy them. A case that `is_slow` takes an interpreter more than seconds.
     """
 
     grid: Dim3
     block: Dim3
     args: dict[str, Argument]
     expected: dict[str, NDArray[Any]]
+    shared: int = 0
+    is_slow: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelCase:
-    """A kernel of the manifest. `source` is the path of its CUDA file, `kernel` the symbol in it."""
+    """A kernel of the manifest.
+
+    `source` is the path of its CUDA file, `kernel` the symbol in it, `machine` the smallest preset that runs it. What is
+    in the arrays of `work` at the end is nobody's business.
+    """
 
     name: str
     source: Path
     kernel: str
     params: tuple[KernelParam, ...]
     cases: tuple[Case, ...]
+    machine: str = "simt4"
+    work: tuple[str, ...] = ()
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -74,7 +83,11 @@ def _kernel(entry: dict[str, Any], path: Path, number: int) -> KernelCase:
     try:
         params = tuple(_param(param, spelled) for param, spelled in entry["params"].items())
         cases = tuple(_case(case, entry, params) for case in entry["case"])
-        return KernelCase(name, path.parent / entry["source"], entry.get("kernel", name), params, cases)
+        source, kernel = path.parent / entry["source"], entry.get("kernel", name)
+        machine, work = entry.get("machine", "simt4"), tuple(entry.get("work", ()))
+        if unknown := set(work) - {param.name for param in params}:
+            raise ValueError(f"work names no parameter: {', '.join(sorted(unknown))}")
+        return KernelCase(name, source, kernel, params, cases, machine, work)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as err:
         reason = f"has no {err}" if isinstance(err, KeyError) else str(err)
         raise fail("manifest-entry", f"kernel {name}: {reason}", Span(str(path), 1, 1)) from err
@@ -89,7 +102,9 @@ def _case(case: dict[str, Any], entry: dict[str, Any], params: tuple[KernelParam
     grid, block = (_dim3(case.get(key, entry.get(key, [1]))) for key in ("grid", "block"))
     arrays = {p.name: p for p in params if p.is_array}
     expected = {name: _array(arrays[name], values) for name, values in case["expected"].items()}
-    return Case(grid, block, {p.name: _argument(p, case["args"][p.name]) for p in params}, expected)
+    args = {p.name: _argument(p, case["args"][p.name]) for p in params}
+    shared, is_slow = int(case.get("shared", 0)), bool(case.get("slow", False))
+    return Case(grid, block, args, expected, shared, is_slow)
 
 
 def _argument(param: KernelParam, value: Any) -> Argument:

@@ -36,9 +36,9 @@ def compiled(kernel: KernelCase) -> Kernel:
 @each_kernel
 @pytest.mark.skipif(gcc.COMPILER is None, reason="g++ is not installed")
 def test_host_build(kernel: KernelCase, tmp_path: Path) -> None:
-    program = gcc.build(kernel.source, kernel.kernel, tmp_path)
+    program = gcc.build({kernel.kernel: kernel.source}, tmp_path)
     for case in kernel.cases:
-        out = gcc.run(program, case.grid, case.block, case.args)
+        out = gcc.run(program, kernel.kernel, case.grid, case.block, case.args)
         for name, array in out.items():
             np.testing.assert_array_equal(array, np.asarray(case.expected.get(name, case.args[name])))
 

@@ -47,6 +47,16 @@ def test_fields(tmp_path: Path) -> None:
         first.expected["a"][0] = 1
 
 
+def test_optional_fields(tmp_path: Path) -> None:
+    (plain,) = load_manifest(write(tmp_path, GOOD))
+    assert (plain.machine, plain.work) == ("simt4", ())
+    assert [(case.shared, case.is_slow) for case in plain.cases] == [(0, False)] * 2
+    text = GOOD.replace('name = "k"', 'name = "k"\nmachine = "nano"\nwork = ["a"]')
+    (kernel,) = load_manifest(write(tmp_path, text.replace("grid =", "shared = 64\nslow = true\ngrid =")))
+    assert (kernel.machine, kernel.work) == ("nano", ("a",))
+    assert [(case.shared, case.is_slow) for case in kernel.cases] == [(0, False), (64, True)]
+
+
 def test_the_examples_stay_small_enough_for_the_machine() -> None:
     """At most 100 words of global memory, 32-bit arrays, one block."""
     kernels = load_manifest(ROOT / "examples" / "manifest.toml")
@@ -66,6 +76,7 @@ def test_the_examples_stay_small_enough_for_the_machine() -> None:
         (("[[kernel]]", "[[kernel"), "manifest-syntax", "line 2"),
         (('source = "k.cu"', ""), "manifest-entry", "kernel k: has no 'source'"),
         ((", n = -1 }", " }"), "manifest-entry", "kernel k: has no 'n'"),
+        (("block = [4]", 'work = ["a", "b"]'), "manifest-entry", "work names no parameter: b"),
         (("4294967295", "4294967296"), "manifest-entry", "kernel k: "),
         (("uint32[]", "word[]"), "manifest-entry", "kernel k: "),
         (("[2, 3]\n", "[2, 0]\n"), "manifest-entry", "no sizes in x, y, z"),

@@ -1,0 +1,146 @@
+"""The 64 kernels of examples/: the same arrays from the PTX of each compiler, in SSA, and on the machine."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from qgc.diagnostics import QgcError
+from qgc.driver import Kernel, Settings, source
+from qgc.ir.machine.config import preset
+from qgc.runtime.engines import Request, engine
+from qgc.runtime.manifest import Case, KernelCase
+from tests.helpers.examples import COLLECTION, VARIANTS, check_arrays, each_kernel, module_of, ptx_of
+from tests.helpers.ptx import launch
+
+NOT_IN_SSA = frozenset(
+    [
+        "shared/barrier_votes",
+        "shared/scan",
+        "warp/activemask",
+        "warp/match",
+        "warp/redux",
+        "warp/shfl_down",
+        "warp/shfl_idx",
+        "warp/shfl_up",
+        "warp/shfl_xor",
+        "warp/syncwarp",
+        "warp/vote",
+    ]
+)
+NOT_ON_THE_MACHINE = NOT_IN_SSA | frozenset(
+    [
+        "algorithms/bitonic",
+        "algorithms/crc32_table",
+        "algorithms/edit_distance",
+        "algorithms/floyd_warshall",
+        "algorithms/knapsack",
+        "algorithms/odd_even",
+        "algorithms/sha256",
+        "algorithms/sieve",
+        "algorithms/sudoku",
+        "arithmetic/bitcount",
+        "atomics/exchange",
+        "atomics/wrap",
+        "memory/bytes",
+        "memory/local_sort",
+        "shared/histogram",
+        "shared/matmul_tiled",
+        "shared/reduce",
+        "shared/stencil",
+        "shared/transpose",
+    ]
+)
+"""What the compiler or the machine refuses, from one compiler's PTX at least: both lists are to be empty in the end.
+
+A kernel that stands here may be refused with a diagnostic. It may run, too, but must not come out wrong.
+"""
+
+each_variant = pytest.mark.parametrize("variant", VARIANTS)
+
+
+def each_kernel_but(refused: frozenset[str]) -> pytest.MarkDecorator:
+    mark = pytest.mark.xfail(raises=QgcError, reason="not lowered yet")
+    params = [
+        pytest.param(kernel, id=name, marks=mark if name in refused else ())
+        for name, kernel in COLLECTION.items()
+    ]
+    return pytest.mark.parametrize("kernel", params)
+
+
+def fast(kernel: KernelCase) -> list[Case]:
+    return [case for case in kernel.cases if not case.is_slow]
+
+
+def compiled(kernel: KernelCase, variant: str, machine: str = "simt4") -> Kernel:
+    settings = Settings(kernel=kernel.kernel, machine=preset(machine))
+    return Kernel(source(ptx_of(kernel.source, variant), f"{kernel.name}.ptx"), settings)
+
+
+def run(name: str, kernel: Kernel, case: Case) -> dict[str, NDArray[np.generic]]:
+    """The arrays after a launch on an engine, by name."""
+    result = engine(name).run(kernel, Request(case.grid, case.block, list(case.args.values())))
+    names = list(case.args)
+    return {names[number]: array for number, array in result.arrays.items()}
+
+
+def check_ptx(kernel: KernelCase, case: Case, variant: str) -> None:
+    out = launch(
+        module_of(kernel.source, variant),
+        case.args,
+        grid=case.grid,
+        block=case.block,
+        kernel=kernel.kernel,
+        dynamic_shared=case.shared,
+    )
+    check_arrays(kernel, case, out)
+
+
+def test_the_collection_fits_its_machines() -> None:
+    """64 kernels of different names, each with a comment, small inputs and two of them at least."""
+    assert len(COLLECTION) == len({kernel.kernel for kernel in COLLECTION.values()}) == 64
+    assert COLLECTION.keys() >= NOT_ON_THE_MACHINE
+    for name, kernel in COLLECTION.items():
+        text = kernel.source.read_text(encoding="utf-8")
+        assert text.startswith("// "), name
+        assert re.findall(r"__global__ void (\w+)\(", text) == [kernel.kernel] == [kernel.source.stem]
+        assert len(kernel.cases) >= 2, name
+        words, threads = {"simt4": (126, 32), "simt4x": (2046, 128)}[kernel.machine]
+        for case in kernel.cases:
+            arrays = sum(len(value) for value in case.args.values() if not isinstance(value, int))
+            assert arrays + case.shared // 4 <= words, name
+            assert np.prod(case.block) <= threads, name
+
+
+@each_variant
+@each_kernel
+def test_ptx_interpreter(kernel: KernelCase, variant: str) -> None:
+    for case in fast(kernel):
+        check_ptx(kernel, case, variant)
+
+
+@pytest.mark.slow
+@each_variant
+def test_ptx_interpreter_on_slow_cases(variant: str) -> None:
+    slow = [(kernel, case) for kernel in COLLECTION.values() for case in kernel.cases if case.is_slow]
+    assert slow
+    for kernel, case in slow:
+        check_ptx(kernel, case, variant)
+
+
+@each_variant
+@each_kernel_but(NOT_ON_THE_MACHINE)
+def test_machine(kernel: KernelCase, variant: str) -> None:
+    made = compiled(kernel, variant, kernel.machine)
+    for case in fast(kernel):
+        check_arrays(kernel, case, run("isa", made, case))
+
+
+@each_kernel_but(NOT_IN_SSA)
+def test_ssa(kernel: KernelCase) -> None:
+    made = compiled(kernel, "clang32")
+    for case in fast(kernel):
+        check_arrays(kernel, case, run("ssa", made, case))
