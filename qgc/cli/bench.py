@@ -11,6 +11,8 @@ from qgc.cli.options import FRONTEND, Name
 from qgc.diagnostics import fail
 from qgc.ir.layout.shape import SHAPES
 
+DEFAULT = (Path("examples/manifest.toml"), Path("examples/peer/manifest.toml"))
+
 
 @click.command()
 @click.argument(
@@ -36,9 +38,9 @@ from qgc.ir.layout.shape import SHAPES
 def command(
     manifests: tuple[Path, ...], shapes: tuple[str, ...], frontend: str, peers: Path | None, out: Path | None
 ) -> None:
-    """Measure compiling, launching and the engines on the kernels of the MANIFESTs, in one run.
+    """Measure compilers, engines and kernels in one run.
 
-    Without MANIFEST: those of examples/ in the current folder.
+    The kernels are those of the MANIFESTs; without any, those of examples/ and examples/peer/ in the current folder.
     """
     from rich.console import Console
 
@@ -47,7 +49,7 @@ def command(
     from qgc.files import atomic_write
     from qgc.runtime.progress import on_stderr
 
-    chosen = manifests or tuple(sorted(Path("examples").rglob("manifest.toml")))
+    chosen = manifests or tuple(path for path in DEFAULT if path.exists())
     if not chosen:
         raise fail("bench-manifest", "there is no examples/ here", hint="name a manifest of kernels")
     beside = next((p for path in chosen if (p := path.with_name("peers.toml")).exists()), None)
