@@ -10,7 +10,7 @@ READY := $(VENV)/ready
 TEST  := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-slow lint type bless golden-check bench clean
+.PHONY: help setup run host test test-slow lint type bless golden-check bench clean
 
 help:  ## Say what each target does.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -24,6 +24,10 @@ $(READY): pyproject.toml constraints.txt
 
 run: setup  ## Run a CUDA dot product inside a language model: it prints 32.
 	$(BIN)/qgc run examples/dot.cu --block 3 a=1,2,3 b=4,5,6 out=0 --engine hf --check
+
+host: setup  ## Train the small language model of host/ from scratch, on one CPU thread.
+	$(BIN)/python -m qgc.host.train -o host
+	$(BIN)/python -m qgc.host.evaluate host -o host/scores.json
 
 test: setup  ## The fast tests, with branch coverage.
 	$(TEST) --cov --cov-report=term:skip-covered
