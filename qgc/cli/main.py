@@ -29,7 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "dump": "Print a program or a machine at any stage.",
     "check": "Parse and verify a file of any stage.",
     "machine": "List the machine presets, or show one.",
-    "widen": "Widen a small model to a bigger shape, its function unchanged.",
+    "widen": "Write a small model in a bigger shape, its function unchanged.",
     "bench": "Measure compilers, engines and kernels in one run.",
 }
 """Every command and its line in `qgc --help`; the command itself is `qgc.cli.<name>:command`."""

@@ -25,9 +25,9 @@ _KEPT = ("generation_config.json", "tokenizer.json", "tokenizer_config.json", "c
 )
 @click.option("--shape", type=click.Choice(list(SHAPES)), help="Take everything from this model shape.")
 def command(checkpoint: Path, out: Path, hidden: int | None, shape: str | None) -> None:
-    """Write a small qwen3_5_text CHECKPOINT in a bigger shape, its function unchanged.
+    """Write a small model in a bigger shape, its function unchanged.
 
-    New weights are zero and every factor is a power of two, so that no weight is rounded. Both models are then run on
+    CHECKPOINT is the folder of a qwen3_5_text model. New weights are zero and every factor is a power of two, so that no weight is rounded. Both models are then run on
     the same tokens, and the greatest difference of their logits is printed.
     """
     from qgc.files import atomic_write
