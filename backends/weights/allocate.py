@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, deque
+from collections.abc import Collection
+from itertools import islice
 
 from qgc.diagnostics import QgcError, fail
 from qgc.ir.layout.layout import Clear, Layout, clear_terms
@@ -13,8 +15,8 @@ from qgc.ir.layout.schedule import lives as wire_lives
 from qgc.ir.layout.shape import ModelShape
 
 
-def allocate(schedule: Schedule) -> Layout:
-    """Give every wire a coordinate and every head a slot.
+def allocate(schedule: Schedule, reserved: Collection[int] = ()) -> Layout:
+    """Give every wire a coordinate and every head a slot; coordinates in `reserved` are nobody's.
 
     Raises:
         QgcError: `layout-width` when more wires are alive at once than the residual stream is wide, with the layer and
@@ -24,11 +26,11 @@ def allocate(schedule: Schedule) -> Layout:
     netlist, shape = schedule.netlist, schedule.shape
     if faults := list(output_faults(netlist, {})):
         raise QgcError(*faults)
-    constants = tuple(range(shape.constants))
-    code = {name: shape.constants + i for i, name in enumerate(netlist.outputs)}
+    fresh = (c for c in range(shape.hidden) if c not in reserved)
+    constants = tuple(islice(fresh, shape.constants))
+    code = dict(zip(netlist.outputs, islice(fresh, len(netlist.outputs)), strict=True))
     outputs: set[int] = {w for s in netlist.outputs.values() for w, _ in s.terms}
     lives = wire_lives(schedule)
-    fresh = iter(range(shape.constants + len(code), shape.hidden))
     coordinate = [-1] * len(netlist.wires)
     free: list[tuple[int, int]] = []  # (time of death, wire): coordinates wanted least recently come first
     alive: list[tuple[int, int]] = []

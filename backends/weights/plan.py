@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from qgc.backends.circuits.machine import interpreter_netlist
@@ -10,6 +10,7 @@ from qgc.backends.weights.allocate import allocate
 from qgc.backends.weights.lower import lower, lower_layers
 from qgc.backends.weights.scheduler import schedule
 from qgc.ir.layout.layout import Layout
+from qgc.ir.layout.schedule import Schedule
 from qgc.ir.layout.shape import ModelShape
 from qgc.ir.layout.weights import LayerWeights, Weights
 from qgc.ir.machine.config import MachineConfig
@@ -39,8 +40,14 @@ class Plan:
         return lower(self.layout)
 
 
-def plan(machine: MachineConfig, shape: ModelShape, bake: Program | None = None) -> Plan:
-    """Lay a machine out; with `bake`, one whose program is part of it."""
+def plan(
+    machine: MachineConfig,
+    shape: ModelShape,
+    bake: Program | None = None,
+    reserve: Callable[[Schedule], Collection[int]] = lambda schedule: (),
+) -> Plan:
+    """Lay a machine out; with `bake`, one whose program is part of it. What `reserve` says is nobody's coordinate."""
     netlist = interpreter_netlist(machine, bake)
     DeadWires().run(netlist)
-    return Plan(machine, allocate(schedule(netlist, shape)))
+    scheduled = schedule(netlist, shape)
+    return Plan(machine, allocate(scheduled, reserve(scheduled)))

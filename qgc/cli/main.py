@@ -26,6 +26,8 @@ COMMANDS: Mapping[str, str] = {
     "cu2ptx": "Compile CUDA to PTX.",
     "ptx2blocks": "Compile PTX to machine blocks.",
     "blocks2weights": "Compile a machine to a model checkpoint.",
+    "build": "Put a machine in front of a Qwen3.5 model.",
+    "drift": "Measure what a merge changed in a model's text.",
     "dump": "Print a program or a machine at any stage.",
     "check": "Parse and verify a file of any stage.",
     "machine": "List the machine presets, or show one.",

@@ -20,6 +20,7 @@ from qgc.runtime.model import Model, Session
 from qgc.runtime.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from qgc.runtime.sparse.files import Merged
     from qgc.runtime.sparse.model import SparseModel
 
 MANIFEST = "qgc.json"
@@ -78,7 +79,15 @@ class Checkpoint:
         """The model, as sparse lists."""
         from qgc.runtime.sparse.model import SparseModel
 
-        return SparseModel(self.folder)
+        return SparseModel(self.folder, merged=self.merged)
+
+    @property
+    def merged(self) -> Merged | None:
+        """Which part of a merged checkpoint is the machine; None when all of it is."""
+        from qgc.runtime.sparse.files import Merged
+
+        base = self.manifest.get("base")
+        return base and Merged(base["layers"], base["vocab"], tuple(base["coordinates"]))
 
     def ids(self, tokens: Sequence[Token]) -> list[int]:
         """The model's token numbers."""

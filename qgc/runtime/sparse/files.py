@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -24,7 +26,12 @@ NOTHING: Row = (np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 class Files:
-    """The tensors of a folder by name, memory-mapped, and counts of what was read."""
+    """The tensors of a folder by name, memory-mapped, and counts of what was read.
+
+    Attributes:
+        config: of the language model.
+        prefix: of its tensors; a multimodal checkpoint has it one level down.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.entries = self.nonzeros = 0
@@ -34,6 +41,9 @@ class Files:
             names = json.loads(index.read_text())["weight_map"] if index.exists() else None
         except (OSError, ValueError, KeyError) as err:
             raise fail("fast-checkpoint", f"{folder} is no checkpoint: {err}") from err
+        self.prefix = "model."
+        if self.config.get("model_type") == "qwen3_5":
+            self.config, self.prefix = self.config["text_config"], "model.language_model."
         if self.config.get("model_type") != "qwen3_5_text":
             raise fail(
                 "fast-checkpoint", f"{folder} is a {self.config.get('model_type')!r}, not a 'qwen3_5_text'"
@@ -83,11 +93,26 @@ class Files:
         return tensor
 
 
-class Layer:
-    """One layer's tensors."""
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What part of a merged checkpoint is the machine.
 
-    def __init__(self, files: Files, prefix: str) -> None:
-        self._files, self._prefix = files, prefix
+    Attributes:
+        layers: how many layers from the first on are compiled.
+        first_token: the row of the machine's first token.
+        idle: coordinates that are 0 on every machine token and that no machine row reads; they are for text.
+    """
+
+    layers: int
+    first_token: int
+    idle: tuple[int, ...]
+
+
+class Layer:
+    """One layer's tensors, without what reads or writes the coordinates `idle`."""
+
+    def __init__(self, files: Files, prefix: str, idle: Sequence[int] = ()) -> None:
+        self._files, self._prefix, self._idle = files, prefix, list(idle)
 
     def dense(self, name: str) -> NDArray[np.float64]:
         """A small tensor, dense."""
@@ -100,6 +125,12 @@ class Layer:
     def rows(self, name: str, fold: NDArray[np.float64] | None = None, transpose: bool = False) -> list[Row]:
         """A matrix as rows (or columns, when transposed), scaled by `fold` along the entries of a row."""
         tensor = self._files.tensor(self._prefix + name)
+        if self._idle:
+            tensor = tensor.clone()
+            if transpose:
+                tensor[self._idle] = 0
+            else:
+                tensor[:, self._idle] = 0
         self._files.count(self._prefix + name, tensor)
         rows = sparse_rows(tensor.T if transpose else tensor)
         return rows if fold is None else [(c, v * fold[c]) for c, v in rows]

@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 
 from qgc.diagnostics import fail
 from qgc.runtime.progress import Progress, silent
-from qgc.runtime.sparse.files import Files, Layer, Row, sparse_rows
+from qgc.runtime.sparse.files import NOTHING, Files, Layer, Merged, Row, sparse_rows
 from qgc.runtime.sparse.heads import HeadLists
 from qgc.runtime.sparse.weights import Mlp, Output, Rows, Weights, pack
 
 
-def load(folder: Path, progress: Progress = silent) -> Weights:
-    """Read a `qwen3_5_text` checkpoint, one tensor at a time.
+def load(folder: Path, progress: Progress = silent, merged: Merged | None = None) -> Weights:
+    """Read a `qwen3_5_text` checkpoint, one tensor at a time; of a merged one, the compiled layers and machine rows alone.
+
+    The layers of its base cannot change a machine token (its margin was computed when it was built), so they are left out.
 
     Raises:
         QgcError: `fast-checkpoint` when the folder is not such a checkpoint, `fast-dense` when it is not sparse enough
@@ -24,11 +26,11 @@ def load(folder: Path, progress: Progress = silent) -> Weights:
     """
     files = Files(folder)
     config = files.config
-    kinds = config["layer_types"]
+    kinds = config["layer_types"][: None if merged is None else merged.layers]
     heads, mlp = HeadLists(config), _MlpLists()
     for layer, kind in enumerate(kinds):
         progress("read weights", layer + 1, len(kinds))
-        get = Layer(files, f"model.layers.{layer}.")
+        get = Layer(files, f"{files.prefix}layers.{layer}.", () if merged is None else merged.idle)
         if kind == "linear_attention":
             heads.add_layer(get)
             mlp.add_layer(get)
@@ -39,16 +41,22 @@ def load(folder: Path, progress: Progress = silent) -> Weights:
                 hint="run it with --engine hf",
             )
         files.check_density(f"the first {layer + 1} layers have")
-    table = sparse_rows(files.tensor("model.embed_tokens.weight"))
+    first = 0 if merged is None else merged.first_token
+    table = _table(files, f"{files.prefix}embed_tokens.weight", first)
     tied = config.get("tie_word_embeddings", False)
-    out = table if tied else sparse_rows(files.tensor("lm_head.weight"))
-    norm = 1 + files.tensor("model.norm.weight").float().numpy()
+    out = table if tied else _table(files, "lm_head.weight", first)
+    norm = 1 + files.tensor(f"{files.prefix}norm.weight").float().numpy()
     embedding = pack(table)
     output = _output(out, norm.astype(np.float32), config["hidden_size"])
     dim = config["linear_key_head_dim"]
     return Weights(
         config["hidden_size"], dim, config["rms_norm_eps"], embedding, heads.pack(), mlp.pack(), output
     )
+
+
+def _table(files: Files, name: str, first: int) -> list[Row]:
+    """The rows of a table from `first` on; those before are empty."""
+    return [NOTHING] * first + sparse_rows(files.tensor(name)[first:])
 
 
 @dataclass(slots=True)

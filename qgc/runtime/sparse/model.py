@@ -18,6 +18,7 @@ from qgc.diagnostics import QgcError
 from qgc.files import atomic_write
 from qgc.runtime.progress import Progress, silent
 from qgc.runtime.sparse import step
+from qgc.runtime.sparse.files import Merged
 from qgc.runtime.sparse.load import load
 from qgc.runtime.sparse.plan import Plan, make_plan, run_in_full
 from qgc.runtime.sparse.state import Profile, State, head_state, new_profile, new_state
@@ -57,7 +58,7 @@ class SparseSession:
 class SparseModel:
     """One checkpoint, as sparse lists."""
 
-    def __init__(self, folder: Path, progress: Progress = silent) -> None:
+    def __init__(self, folder: Path, progress: Progress = silent, merged: Merged | None = None) -> None:
         """Read the lists stored beside the weights, or make and store them.
 
         Raises:
@@ -68,7 +69,7 @@ class SparseModel:
         self._key = _key(folder)
         stored = self._load("lists")
         if stored is None:
-            self.weights = load(folder, progress)
+            self.weights = load(folder, progress, merged)
             self._store("lists", dict(flatten(self.weights)))
         else:
             self.weights = assemble(Weights, stored)
