@@ -117,7 +117,7 @@ def evaluate(folder: Path, rounds: int) -> dict[str, Any]:
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
-    "--rounds", type=click.IntRange(min=1), default=4, show_default=True, help="Questions of each kind."
+    "--rounds", type=click.IntRange(min=1), default=2, show_default=True, help="Questions of each kind."
 )
 @click.option(
     "-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the scores here too."
