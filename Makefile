@@ -30,7 +30,7 @@ host: setup  ## Train the small language model of host/ from scratch, on one CPU
 	$(BIN)/python -m qgc.host.evaluate host -o host/scores.json
 
 test: setup  ## The fast tests, with branch coverage.
-	$(TEST) --cov --cov-report=term:skip-covered
+	$(TEST) -n auto --dist loadfile --cov --cov-report=term:skip-covered
 
 test-slow: setup  ## Whole traces through stock transformers, and long fuzzing.
 	HYPOTHESIS_PROFILE=slow $(TEST) -m slow --durations=20

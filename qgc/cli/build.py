@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 )
 @click.option("--dry-run", is_flag=True, help="Decide and check everything, print it, and write nothing.")
 def command(base: str, out: Path | None, machine: str, dtype: str, dry_run: bool) -> None:
-    """Put a machine in front of a Qwen3.5 model, whose own layers do not change.
+    """Put a machine in front of a Qwen3.5 model.
 
-    Prints the folder: a standard checkpoint of the base's class, with the machine's tokens in its tokenizer. Every row of the
+    The model's own layers do not change. Prints the folder: a standard checkpoint of the base's class, with the machine's tokens in its tokenizer. Every row of the
     base's vocabulary is checked: the machine is silent on text, or nothing is built.
     """
     from qgc.backends.merge.base import Base

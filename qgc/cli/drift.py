@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 def command(
     sources: Sources, base: str, merged: Path, text: str | None, limit: int, dtype: str, as_json: bool
 ) -> None:
-    """Compare a merged model with its base on text, in stock transformers, beside the noise floor of their dtype.
+    """Measure what a merge changed in a model's text.
 
-    The floor is the base against itself with one coordinate of every input changed by one unit in the last place.
+    Compares both models in stock transformers, beside the noise floor of their dtype. The floor is the base against itself with one coordinate of every input changed by one unit in the last place.
     """
     from qgc.backends.merge.base import locate
     from qgc.runtime import drift
