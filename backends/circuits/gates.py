@@ -21,6 +21,11 @@ def conjunction(*literals: Signal) -> Signal:
     return total((x * 2 for x in live), 1 - 2 * len(live))
 
 
+def enable(*literals: Signal) -> Signal:
+    """A head's write or read signal: 1 when all literals hold, at most 0 otherwise."""
+    return total(literals, 1 - len(literals))
+
+
 def all_of(b: Builder, name: str, literals: Sequence[Signal]) -> Signal:
     """AND of any number of literals: one unit."""
     if not literals:

@@ -15,7 +15,7 @@ from qgc.backends.simt.code import COPY, Code, Node, Reg, Unit
 from qgc.backends.simt.depend import Graph, dependence_graph, is_store
 from qgc.backends.simt.live import liveness
 from qgc.ir.machine.config import MachineConfig
-from qgc.ir.machine.isa import OPS
+from qgc.ir.machine.isa import OPS, unit_stages
 from qgc.ir.machine.isa import Unit as Circuit
 
 BEAM = 12
@@ -242,11 +242,8 @@ class _Former:
             return [chosen[host]]
         flow = [j for j in self.graph.flow[i] if block >> j & 1]
         earliest = max((chosen[j] + self.latency(j) for j in flow), default=0)
-        allowed: range | tuple[int, ...] = range(self.config.stages)
-        if self.stores >> i & 1:
-            allowed = (self.config.store_stage,)
-        elif self.products >> i & 1:
-            allowed = self.config.multiply_stages
+        spec = OPS.get(self.nodes[i].op)
+        allowed = unit_stages(self.config, Circuit.ALU if spec is None else spec.unit)
         taken = chosen.values()
         return [stage for stage in allowed if stage >= earliest and stage not in taken]
 

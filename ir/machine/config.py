@@ -88,6 +88,11 @@ class MachineConfig:
         return bits_for(self.blocks)
 
     @property
+    def key_bits(self) -> int:
+        """Bits of a lane's key: its next block, what it waits for (2 bits), and whether it has ended."""
+        return self.block_bits + 3
+
+    @property
     def group_bits(self) -> int:
         """Bits of a group number."""
         return bits_for(self.groups)

@@ -15,6 +15,7 @@ _UNITS = {
     Unit.MULTIPLY: "multiply stages",
     Unit.LOAD: "any stage",
     Unit.STORE: "last stage",
+    Unit.REVERSE: "first stage",
 }
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.isa import MASK, OPS, SourceTable, Unit
-from qgc.ir.machine.program import EXIT, Block, Guard, Instr
-from qgc.ir.machine.rom import decode_block
+from qgc.ir.machine.program import Block, Guard, Instr, Wait
+from qgc.ir.machine.rom import decode_block, exit_key, key, place
 from qgc.ir.machine.tokens import ROM_SLOTS, Token, Vocabulary, rom_word_bits, scalar_tokens, vector_tokens
 
 HALT, FAULT = Token("halt"), Token("fault")
@@ -43,7 +43,8 @@ class Machine:
     Attributes:
         memory: `config.words` unsigned 32-bit words.
         registers: `[group][register][lane]`, unsigned 32-bit.
-        next_block: `[group][lane]`: the block where each lane stands; EXIT when it has ended.
+        keys: `[group][lane]`: where each lane stands (`rom.key`).
+        resumed: the key at which waiting lanes went on when this round of the groups began; 0 when there were none.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -53,7 +54,9 @@ class Machine:
         self.consts = [0] * config.consts
         self.memory = [0] * config.words
         self.registers = [[[0] * config.lanes for _ in range(config.registers)] for _ in range(config.groups)]
-        self.next_block = [[0] * config.lanes for _ in range(config.groups)]
+        self.keys = [[0] * config.lanes for _ in range(config.groups)]
+        self.resumed = 0
+        self._waiting = 0
         self.group = self.last_group = self.block = 0
         self.mask = [True] * config.lanes
         self.fault: Access | None = None
@@ -74,31 +77,46 @@ class Machine:
             self.mask = [True] * self.config.lanes
         else:
             self._slice(kind, payload)
-        return next(self._answers, None) or self._where_next()
+        return next(self._answers, None) or self._where_next(has_turn=kind == "warp")
+
+    def where(self, group: int) -> list[tuple[int, Wait]]:
+        """The block (or EXIT) where each lane of a group stands, and what it waits for."""
+        return [place(self.config, number) for number in self.keys[group]]
 
     # Control -------------------------------------------------------------------------------------------------------
 
     def _start(self, payload: int) -> None:
         self.group = self.last_group = payload & (self.config.groups - 1)
         lanes = self._lanes(payload >> self.config.group_bits)
-        self.next_block[self.group] = [0 if on else EXIT for on in lanes]
+        self.keys[self.group] = [0 if on else exit_key(self.config) for on in lanes]
         self._answers = iter(())
 
     def _warp(self, payload: int) -> None:
-        self.group = payload
+        self.group = payload & (self.config.groups - 1)
+        waiting = payload >> self.config.group_bits
+        if self.group == 0:
+            self.resumed, self._waiting = waiting, 0
+        else:
+            self._waiting = waiting
         self._answers = iter(())
 
     def _lanes(self, payload: int) -> list[bool]:
         return [bool(payload >> lane & 1) for lane in range(self.config.lanes)]
 
-    def _where_next(self) -> Token:
-        """The lanes that stand at the smallest block run it; a group without lanes hands over to the next group."""
-        lanes = self.next_block[self.group]
-        alive = [b for b in lanes if b != EXIT]
-        if alive:
-            mask = sum(1 << lane for lane, b in enumerate(lanes) if b == min(alive))
-            return Token("exec", min(alive) << self.config.lanes | mask)
-        return HALT if self.group == self.last_group else Token("warp", self.group + 1)
+    def _where_next(self, has_turn: bool) -> Token:
+        """The lanes at the smallest key run its block; a group whose lanes wait or have ended hands over.
+
+        Waiting lanes go on when their group's turn begins in a round that resumes their key.
+        """
+        config, keys = self.config, self.keys[self.group]
+        least = min(keys)
+        if least < config.blocks or (has_turn and least == self.resumed):
+            mask = sum(1 << lane for lane, number in enumerate(keys) if number == least)
+            return Token("exec", (least & (config.blocks - 1)) << config.lanes | mask)
+        waiting = min((k for k in (least, self._waiting) if 0 < k < exit_key(config)), default=0)
+        if self.group != self.last_group:
+            return Token("warp", waiting << config.group_bits | self.group + 1)
+        return Token("warp", waiting << config.group_bits) if waiting else HALT
 
     # Values --------------------------------------------------------------------------------------------------------
 
@@ -171,9 +189,12 @@ class Machine:
         self.fault = None
         lanes = [lane for lane, on in enumerate(self.mask) if on]
         results = self._run(block, lanes)
+        branch = block.branch
+        taken_key = key(self.config, branch.taken, branch.taken_wait)
+        other_key = key(self.config, branch.other, branch.other_wait)
         for lane in lanes:
-            taken = self._guard(block.branch.guard, lane, results[lane], None)
-            self.next_block[self.group][lane] = block.branch.taken if taken else block.branch.other
+            taken = self._guard(branch.guard, lane, results[lane], None)
+            self.keys[self.group][lane] = taken_key if taken else other_key
         self._answers = iter(
             [FAULT] if self.fault else [*self._live_outs(block, results), *self._store(block, results)]
         )
@@ -184,7 +205,7 @@ class Machine:
         for stage, instr in enumerate(block.instrs):
             combine = OPS[instr.op].combine
             if combine:
-                value = combine([self._read(instr.a, lane, results[lane], instr) for lane in lanes])
+                value = combine({lane: self._read(instr.a, lane, results[lane], instr) for lane in lanes})
                 for lane in lanes:
                     results[lane].append(value)
             else:

@@ -9,7 +9,7 @@ Every operation reads two 32-bit operands A and B of a lane and a one-bit guard 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -25,13 +25,23 @@ class Unit(Enum):
     MULTIPLY = "multiply"
     LOAD = "load"
     STORE = "store"
+    REVERSE = "reverse"
+
+
+def unit_stages(config: MachineConfig, unit: Unit) -> Sequence[int]:
+    """The stages of a block that have a unit."""
+    if unit is Unit.STORE:
+        return (config.store_stage,)
+    if unit is Unit.MULTIPLY:
+        return config.multiply_stages
+    return range(1) if unit is Unit.REVERSE else range(config.stages)
 
 
 @dataclass(frozen=True, slots=True)
 class OpSpec:
     """One machine operation.
 
-    `combine` makes one result for all lanes out of the A of every lane that runs. A store `by_leader` is carried out by the
+    `combine` makes one result for all lanes out of the A of every lane that runs, by lane. A store `by_leader` is carried out by the
     lowest lane that runs alone. `evaluate(a, b, g)` takes unsigned 32-bit operands and the guard bit and returns the unsigned 32-bit result; it is
     None where memory is involved. `invert_b` feeds the adder with NOT B and a carry, `scale_a` with A * 4.
     """
@@ -43,7 +53,7 @@ class OpSpec:
     invert_b: bool = False
     scale_a: bool = False
     guarded: bool = False
-    combine: Callable[[Iterable[int]], int] | None = None
+    combine: Callable[[Mapping[int, int]], int] | None = None
     by_leader: bool = False
 
 
@@ -54,6 +64,10 @@ def signed(value: int) -> int:
 
 def _shr_s(a: int, b: int, _g: int) -> int:
     return (signed(a) >> min(b, 31)) & MASK
+
+
+def _vote(lanes: Mapping[int, int]) -> int:
+    return sum((a & 1) << lane for lane, a in lanes.items())
 
 
 _TABLE = (
@@ -80,12 +94,21 @@ _TABLE = (
     OpSpec("st", Unit.STORE, "if G: word at byte address A + B becomes D", guarded=True),
     OpSpec("stx", Unit.STORE, "if G: word at byte address 4 * A + B becomes D", scale_a=True, guarded=True),
     OpSpec(
-        "lsum", Unit.MULTIPLY, "sum of A over the lanes that run", combine=lambda lanes: sum(lanes) & MASK
+        "lsum",
+        Unit.MULTIPLY,
+        "sum of A over the lanes that run",
+        combine=lambda lanes: sum(lanes.values()) & MASK,
     ),
     OpSpec("stl", Unit.STORE, "st, by the lowest lane that runs", guarded=True, by_leader=True),
     OpSpec(
         "stlx", Unit.STORE, "stx, by the lowest lane that runs", scale_a=True, guarded=True, by_leader=True
     ),
+    OpSpec("popc", Unit.ALU, "ones of A", lambda a, b, g: a.bit_count()),
+    OpSpec(
+        "clz", Unit.ALU, "zeros above the highest one of A; 32 for 0", lambda a, b, g: 32 - a.bit_length()
+    ),
+    OpSpec("brev", Unit.REVERSE, "A, bit 31 first", lambda a, b, g: int(f"{a:032b}"[::-1], 2)),
+    OpSpec("vote", Unit.ALU, "bit i is bit 0 of A of lane i, 0 unless lane i runs", combine=_vote),
 )
 
 OPS: dict[str, OpSpec] = {spec.name: spec for spec in _TABLE}

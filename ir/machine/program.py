@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 from qgc.diagnostics import Span
 from qgc.ir.machine.config import MachineConfig
 
 EXIT = -1
 """A branch target: the lanes end."""
+
+
+class Wait(IntEnum):
+    """What a lane waits for before it runs the block that it branches to.
+
+    Lanes that wait stand behind all that can run. When no lane of any group can run, those at the smallest of the waited-for
+    blocks go on together: first those that wait for their `WARP` (`__syncwarp`, shuffles), then those that wait for their
+    `CTA` (`__syncthreads`). Lanes that have ended hold nobody up.
+    """
+
+    NONE = 0
+    WARP = 1
+    CTA = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +67,16 @@ class LiveOut:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Where a lane goes next: `taken` when the guard holds, else `other`. Block numbers, or EXIT."""
+    """Where a lane goes next: `taken` when the guard holds, else `other`. Block numbers, or EXIT.
+
+    `taken_wait` and `other_wait` say what the lane waits for first.
+    """
 
     taken: int
     other: int = 0
     guard: Guard = ALWAYS
+    taken_wait: Wait = Wait.NONE
+    other_wait: Wait = Wait.NONE
 
     @property
     def is_conditional(self) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from qgc.ir.machine.config import MachineConfig, bits_for
 from qgc.ir.machine.isa import OP_BITS, OPCODES, OPS, SourceTable, Unit
-from qgc.ir.machine.program import EXIT, Block, Branch, Guard, Instr, LiveOut
+from qgc.ir.machine.program import EXIT, Block, Branch, Guard, Instr, LiveOut, Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +66,40 @@ def live_layout(config: MachineConfig) -> Layout:
 
 
 def branch_layout(config: MachineConfig) -> Layout:
-    """Fields of the branch slot; a target is a block number with an exit bit above it."""
-    target = config.block_bits + 1
+    """Fields of the branch slot; a target is a key (`key`)."""
     return _pack(
         [
-            ("taken", target),
-            ("other", target),
+            ("taken", config.key_bits),
+            ("other", config.key_bits),
             ("guard", SourceTable(config).bits),
             ("negated", 1),
             ("serial", 1),
         ]
     )
+
+
+def key(config: MachineConfig, block: int, wait: Wait = Wait.NONE) -> int:
+    """Where a lane stands, as one number: the block, above it what the lane waits for, on top whether it has ended.
+
+    The smaller key runs first, so this order *is* the schedule: running lanes, those that wait, those that have ended.
+    """
+    return exit_key(config) if block == EXIT else wait << config.block_bits | block
+
+
+def exit_key(config: MachineConfig) -> int:
+    """The key of a lane that has ended: larger than all others."""
+    return 1 << (config.key_bits - 1)
+
+
+def place(config: MachineConfig, number: int) -> tuple[int, Wait]:
+    """The block (or EXIT) and the wait of a key.
+
+    Raises:
+        ValueError: the wait bits say neither or both.
+    """
+    if number >= exit_key(config):
+        return EXIT, Wait.NONE
+    return number & ((1 << config.block_bits) - 1), Wait(number >> config.block_bits)
 
 
 def encode(layout: Layout, values: dict[str, int]) -> int:
@@ -112,18 +135,14 @@ def encode_block(config: MachineConfig, block: Block) -> list[int]:
         live |= {f"register{i}": out.register, f"stage{i}": out.stage}
     words.append(encode(live_layout(config), live))
     branch = {
-        "taken": _target(config, block.branch.taken),
-        "other": _target(config, block.branch.other),
+        "taken": key(config, block.branch.taken, block.branch.taken_wait),
+        "other": key(config, block.branch.other, block.branch.other_wait),
         "guard": sources[block.branch.guard.source],
         "negated": int(block.branch.guard.negated),
         "serial": int(block.serial),
     }
     words.append(encode(branch_layout(config), branch))
     return words
-
-
-def _target(config: MachineConfig, block: int) -> int:
-    return 1 << config.block_bits if block == EXIT else block
 
 
 def decode_block(config: MachineConfig, words: list[int]) -> Block:
@@ -153,10 +172,8 @@ def decode_block(config: MachineConfig, words: list[int]) -> Block:
         LiveOut(live[f"register{i}"], live[f"stage{i}"]) for i in range(config.stages) if live[f"register{i}"]
     )
     b = {name: field.get(words[config.stages + 1]) for name, field in branch_layout(config).items()}
-    exit_bit = 1 << config.block_bits
-    branch = Branch(
-        EXIT if b["taken"] & exit_bit else b["taken"],
-        EXIT if b["other"] & exit_bit else b["other"],
-        Guard(sources[b["guard"]], bool(b["negated"])),
-    )
+    taken, taken_wait = place(config, b["taken"])
+    other, other_wait = place(config, b["other"])
+    guard = Guard(sources[b["guard"]], bool(b["negated"]))
+    branch = Branch(taken, other, guard, taken_wait, other_wait)
     return Block(tuple(instrs), outs, branch, bool(b["serial"]))

@@ -8,8 +8,9 @@
       0: ldx tid, k0 @ dot.ptx:12:3-17
       1: mul f0, r2
       out r1 = f1
-      branch f0 ? 1 : exit
+      branch f0 ? 1 : cta 2
 
+A branch target is a block number, `warp N` or `cta N` to wait there for the warp or the whole thread block, or `exit`.
 `kN` as an operand is the source `k` with row N of the constant bank; every other operand is a name of the machine's
 `SourceTable`. A store writes `st A, B <- DATA`; a guard follows as `if f0` or `if !f0`; the always-true guard is not
 written. `@ file:line:column-end` is where the operation came from. `machine NAME field=value ...` lists the fields in
@@ -26,7 +27,7 @@ from urllib.parse import quote, unquote
 
 from qgc.diagnostics import Diagnostic, QgcError, Span, fail
 from qgc.ir.machine.config import PRESETS, MachineConfig
-from qgc.ir.machine.program import ALWAYS, EXIT, Block, Branch, Guard, Instr, LiveOut, Param, Program
+from qgc.ir.machine.program import ALWAYS, EXIT, Block, Branch, Guard, Instr, LiveOut, Param, Program, Wait
 
 _FILE_SAFE = "/.<>+=,()[]~"
 _INDENT = "  "
@@ -103,14 +104,16 @@ def _span_text(span: Span) -> str:
 
 
 def branch_text(branch: Branch) -> str:
-    """`branch 2`, or `branch f1 ? 2 : exit`."""
-    if branch == Branch(branch.taken):
-        return f"branch {_target_text(branch.taken)}"
-    return f"branch {branch.guard} ? {_target_text(branch.taken)} : {_target_text(branch.other)}"
+    """`branch 2`, or `branch f1 ? cta 2 : exit`."""
+    taken = _target_text(branch.taken, branch.taken_wait)
+    if branch == Branch(branch.taken, taken_wait=branch.taken_wait):
+        return f"branch {taken}"
+    return f"branch {branch.guard} ? {taken} : {_target_text(branch.other, branch.other_wait)}"
 
 
-def _target_text(block: int) -> str:
-    return "exit" if block == EXIT else str(block)
+def _target_text(block: int, wait: Wait) -> str:
+    target = "exit" if block == EXIT else str(block)
+    return f"{wait.name.lower()} {target}" if wait else target
 
 
 # Parsing -----------------------------------------------------------------------------------------------------------
@@ -123,19 +126,20 @@ _NUMBER = "-?[0-9]{1,10}"
 _FIELD_VALUE = "([0-9]{1,6}(,[0-9]{1,6})*)?"
 _SOURCE = "[a-z]+[0-9]{0,9}"
 _GUARD = rf"(!?)({_SOURCE})"
+_TARGET = rf"(?:(?:warp|cta) )?{_NUMBER}|exit"
 _LINE = {
     "param": re.compile(r"param (?P<name>\S+) (?P<kind>ptr|int)"),
     "const": re.compile(rf"const k(?P<row>{_COUNT}) = (?P<value>\S.*)"),
     "block": re.compile(rf"block (?P<number>{_COUNT})(?P<serial> serial)?:"),
     "out": re.compile(rf"out r(?P<register>{_COUNT}) = f(?P<stage>{_COUNT})"),
-    "branch": re.compile(rf"branch (?:{_GUARD} \? (?P<first>{_NUMBER}|exit) : )?(?P<last>{_NUMBER}|exit)"),
+    "branch": re.compile(rf"branch (?:{_GUARD} \? (?P<first>{_TARGET}) : )?(?P<last>{_TARGET})"),
 }
 _EXPECTED = {
     "param": "param NAME ptr|int",
     "const": "const kROW = NUMBER or SYMBOL",
     "block": "block NUMBER: or block NUMBER serial:",
     "out": "out rREGISTER = fSTAGE",
-    "branch": "branch TARGET or branch GUARD ? TARGET : TARGET, where TARGET is a block number or exit",
+    "branch": "branch TARGET or branch GUARD ? TARGET : TARGET, where TARGET is N, warp N, cta N or exit",
 }
 _INSTR = re.compile(
     rf"(?P<stage>{_COUNT}): (?P<op>[a-z]+)(?: (?P<a>{_SOURCE}), (?P<b>{_SOURCE}))?(?: <- (?P<data>{_SOURCE}))?"
@@ -328,11 +332,12 @@ class _Reader:
         if (draft := self._draft()) is None:
             return
         self.places[f"block {len(self.blocks) - 1} branch"] = self._span
-        last = _target(match["last"])
+        last, wait = _target(match["last"])
         if match["first"] is None:
-            draft.branch = Branch(last)
+            draft.branch = Branch(last, taken_wait=wait)
         else:
-            draft.branch = Branch(_target(match["first"]), last, Guard(match[2], match[1] == "!"))
+            first, first_wait = _target(match["first"])
+            draft.branch = Branch(first, last, Guard(match[2], match[1] == "!"), first_wait, wait)
 
     def _draft(self) -> _Draft | None:
         """The block that a line belongs to."""
@@ -361,5 +366,9 @@ class _Draft:
         return Block(tuple(self.instrs), tuple(self.live_outs), self.branch, self.is_serial)
 
 
-def _target(text: str) -> int:
-    return EXIT if text == "exit" else int(text)
+def _target(text: str) -> tuple[int, Wait]:
+    """The block and the wait of a branch target."""
+    if text == "exit":
+        return EXIT, Wait.NONE
+    *wait, block = text.split(" ")
+    return int(block), Wait[wait[0].upper()] if wait else Wait.NONE

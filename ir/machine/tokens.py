@@ -14,9 +14,12 @@ A token is a kind and a payload. The kinds, in the order of their code:
     rom    slot               the next mem_s goes to this ROM slot (block * 8 + slot)
     const  index              the next mem_s goes to this row of the constant bank
     start  group, mask        the lanes of the mask begin at block 0, the others do not exist
-    warp   group              this group is now the current one
+    warp   group, key         this group is now the current one; lanes wait at the key, 0 for none
     halt                      all groups are done; fed back, it begins the next launch
     fault                     a lane touched memory out of range or not aligned
+
+Groups run in rounds. A group that has no lane to run hands over with the smallest key at which a lane of this round waits;
+the last group hands over to group 0, and lanes that wait at that key go on in the new round.
 
 A value is sent in slices from the low end, and stops at the last slice that is not just sign: each slice stands for
 itself and its sign extension. A vector slice carries `lane_bits` bits of every lane, a scalar one `payload` bits.
@@ -36,6 +39,10 @@ MORE_SLICES = 8
 
 ROM_SLOTS = 8
 """ROM slots of a block: one for each stage, then the live-outs, then the branch."""
+
+
+WAITS = ("none", "warp", "cta", "both")
+"""How the two wait bits of a key are named; no lane waits for both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,7 @@ class Vocabulary:
             "rom": config.block_bits + 3,
             "const": config.const_bits,
             "start": config.group_bits + config.lanes,
-            "warp": config.group_bits,
+            "warp": config.group_bits + config.key_bits - 1,
             "halt": 0,
             "fault": 0,
         }
@@ -117,7 +124,13 @@ class Vocabulary:
         if kind == "rom":
             return [f"b{payload // ROM_SLOTS}", f"s{payload % ROM_SLOTS}"]
         if kind == "warp":
-            return [f"w{payload}"]
+            where = payload >> config.group_bits
+            waits = WAITS[where >> config.block_bits]
+            return [
+                f"w{payload & (config.groups - 1)}",
+                waits,
+                f"b{where & (config.blocks - 1)}",
+            ]
         return [] if self.widths[kind] == 0 else [str(payload)]
 
     def lane_values(self, payload: int) -> list[int]:
@@ -173,7 +186,7 @@ def rom_word_bits(config: MachineConfig) -> int:
     source = SourceTable(config).bits
     instr = OP_BITS + 4 * source + 1 + config.const_bits
     live = config.stages * (config.register_bits + bits_for(config.stages))
-    branch = 2 * (config.block_bits + 1) + source + 2
+    branch = 2 * config.key_bits + source + 2
     return max(instr, live, branch)
 
 

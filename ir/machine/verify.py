@@ -8,7 +8,7 @@
     blocks-stages     a block has at most `stages` operations, and the last one is not `nop`
     blocks-op         every operation is in the table
     blocks-unit       an operation stands in a stage that has its unit: stores in the store stage alone, products in the
-                      multiply stages
+                      multiply stages, reversals in the first one
     blocks-operand    operands are sources of the machine (registers in range)
     blocks-forward    a forwarded result comes from an earlier stage
     blocks-latency    a product is forwarded no sooner than `multiply_latency` stages later
@@ -17,6 +17,7 @@
     blocks-guard      guards read registers or forwarded results, and only guarded operations have one
     blocks-live-out   at most `stages` live-outs, of stages that exist, to different registers that exist, never r0
     blocks-target     branches lead to blocks of the program, or to exit
+    blocks-wait       lanes wait neither before exit nor before a serial block, which would let them go one by one
 
 Everything is checked, and all faults are reported in program order.
 """
@@ -27,8 +28,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from qgc.diagnostics import Diagnostic, Span, VerifyError
-from qgc.ir.machine.isa import OPS, SourceTable, Unit
-from qgc.ir.machine.program import ALWAYS, EXIT, Block, Guard, Instr, Program
+from qgc.ir.machine.isa import OPS, SourceTable, Unit, unit_stages
+from qgc.ir.machine.program import ALWAYS, EXIT, Block, Guard, Instr, Program, Wait
 from qgc.ir.machine.symbols import NAME, SYMBOLS, param_symbol
 from qgc.ir.machine.text import parse_with_places
 
@@ -155,9 +156,9 @@ class _Checker:
             yield self._fault("op", place, f"unknown operation {instr.op!r}", hint, instr.span)
             return
         config = self.config
-        allowed = {Unit.STORE: (config.store_stage,), Unit.MULTIPLY: config.multiply_stages}
-        if stage not in allowed.get(spec.unit, range(config.stages)) and stage < config.stages:
-            where = ", ".join(map(str, allowed[spec.unit])) or "none"
+        allowed = unit_stages(config, spec.unit)
+        if stage not in allowed and stage < config.stages:
+            where = ", ".join(map(str, allowed)) or "none"
             message = f"{instr.op} in stage {stage}; stages with a {spec.unit.value} unit: {where}"
             yield self._fault("unit", place, message, span=instr.span)
         if (instr.data is not None) != (spec.unit is Unit.STORE):
@@ -241,4 +242,17 @@ class _Checker:
             if target != EXIT and not 0 <= target < count:
                 message = f"no block {target}; the program has {count}"
                 yield self._fault("target", place, message)
+        waits = ((branch.taken, branch.taken_wait), (branch.other, branch.other_wait))
+        yield from (fault for target, wait in waits if wait for fault in self._wait(place, target, wait))
         yield from self._guard(block, place, branch.guard, self.config.stages, None)
+
+    def _wait(self, place: str, target: int, wait: Wait) -> Iterator[Diagnostic]:
+        blocks = self.program.blocks
+        name = wait.name.lower()
+        if target == EXIT:
+            yield self._fault("wait", place, f"lanes wait for their {name} and then only end")
+        elif 0 <= target < len(blocks) and blocks[target].serial:
+            hint = "put a block without operations between the two"
+            yield self._fault(
+                "wait", place, f"lanes wait for their {name} before serial block {target}", hint
+            )

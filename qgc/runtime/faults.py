@@ -110,7 +110,7 @@ class Watch:
     def exhausted(self, budget: int) -> QgcError:
         """The error of a launch that did not end within its budget of generated tokens."""
         machine = self.machine
-        alive = [lane for lane, block in enumerate(machine.next_block[machine.group]) if block != EXIT]
+        alive = [lane for lane, (block, _) in enumerate(machine.where(machine.group)) if block != EXIT]
         where = f"still going: {self.threads(alive)}, at block {machine.block} of the program"
         return fail(
             "run-budget",

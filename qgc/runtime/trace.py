@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from qgc.ir.machine.isa import signed
 from qgc.ir.machine.program import Program
+from qgc.ir.machine.rom import place
 from qgc.ir.machine.text import block_lines
 from qgc.ir.machine.tokens import Token, Vocabulary
 from qgc.runtime.faults import loaded
@@ -73,7 +74,17 @@ class _Reader:
             return self._register()
         if self._value.startswith("mem"):
             return self._memory()
-        return {"warp": f"group {payload} next", "halt": "all threads have ended"}.get(kind, "out of range")
+        if kind == "warp":
+            return self._turn()
+        return {"halt": "all threads have ended"}.get(kind, "out of range")
+
+    def _turn(self) -> str:
+        """A group's turn, and who goes on after a wait."""
+        machine = self.machine
+        if machine.group or not machine.resumed:
+            return f"group {machine.group} next"
+        block, wait = place(self.program.config, machine.resumed)
+        return f"group {machine.group} next; who waits for the {wait.name.lower()} at block {block} goes on"
 
     def listing(self) -> Iterator[str]:
         """The current block's lines, the first time that it runs."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.isa import OPS, Unit
-from qgc.ir.machine.program import ALWAYS, EXIT, Block, Branch, Guard, Instr, LiveOut, Param, Program
+from qgc.ir.machine.program import ALWAYS, EXIT, Block, Branch, Guard, Instr, LiveOut, Param, Program, Wait
 from qgc.ir.machine.verify import verify
 from qgc.runtime.launch import Launch, link
 
@@ -242,8 +242,24 @@ def _start(dice: Dice, config: MachineConfig) -> tuple[_Maker, int, tuple[NDArra
 def _finish(maker: _Maker, blocks: list[Block], threads: int, arrays: tuple[NDArray[Any], ...]) -> Case:
     params = (Param("a", True), Param("b", True))
     program = Program(maker.config, "random", params, tuple(maker.consts), tuple(blocks))
+    program = replace(program, blocks=tuple(_waiting(maker, block, blocks) for block in blocks))
     verify(program)
     return Case(program, threads, arrays)
+
+
+def _waiting(maker: _Maker, block: Block, blocks: list[Block]) -> Block:
+    """The block, perhaps with branches that wait."""
+    branch = block.branch
+    taken, other = (_wait(maker, target, blocks) for target in (branch.taken, branch.other))
+    if not branch.is_conditional:
+        other = Wait.NONE
+    return replace(block, branch=replace(branch, taken_wait=taken, other_wait=other))
+
+
+def _wait(maker: _Maker, target: int, blocks: list[Block]) -> Wait:
+    if target == EXIT or blocks[target].serial:
+        return Wait.NONE
+    return maker.dice.pick([Wait.NONE, Wait.NONE, Wait.WARP, Wait.CTA])
 
 
 def single_block(dice: Dice, config: MachineConfig) -> Case:

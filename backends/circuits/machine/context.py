@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qgc.backends.circuits.gates import Function, staircase
+from qgc.backends.circuits.gates import Function, conjunction, enable, matches, staircase
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.tokens import MORE_SLICES, ROM_SLOTS, Vocabulary, rom_word_bits
 from qgc.ir.netlist.netlist import Builder, Head, Key, Signal, total
@@ -26,6 +26,8 @@ class Context:
         payload: the token's payload bits, low first.
         block, mask: the current block's number and the mask of the last exec token (all ones after a halt).
         group, last_group: the current group's number, and that of the last group started.
+        resumed: the key at which waiting lanes go on in this turn; 0 for tokens that begin no group's turn.
+        waiting: the smallest key at which lanes of the groups before this one wait in this round; 0 for none.
         target: the payload of the last adr, adr_v, rom or const token, and `to[kind]` which of them it was.
         is_vector, is_val: format of the value being spelled: one slice of every lane; a live-out rather than memory.
         is_data: the token is a slice.
@@ -41,6 +43,8 @@ class Context:
     mask: list[Signal]
     group: list[Signal]
     last_group: list[Signal]
+    resumed: list[Signal]
+    waiting: list[Signal]
     target: list[Signal]
     to: dict[str, Signal]
     is_vector: Signal
@@ -84,6 +88,7 @@ def build_context(b: Builder, config: MachineConfig) -> Context:
     off = b.memory("off", [kind["exec"] - payload[lane] for lane in range(lanes)], run)
     group = b.memory("group", payload[:group_bits], kind["start"] + kind["warp"])
     last = b.memory("last_group", payload[:group_bits], kind["start"])
+    resumed, waiting = _waits(b, config, kind["warp"], payload)
     targets = ("adr", "adr_v", "rom", "const")
     width = max(vocabulary.widths[k] for k in targets)
     named = b.memory(
@@ -100,6 +105,8 @@ def build_context(b: Builder, config: MachineConfig) -> Context:
         [1 - x for x in off],
         group,
         last,
+        resumed,
+        waiting,
         named[:width],
         dict(zip(targets, named[width:], strict=True)),
         form[0],
@@ -109,6 +116,21 @@ def build_context(b: Builder, config: MachineConfig) -> Context:
         _count(b, "ordinal", kind["exec"], begun, config.stages),
         _count(b, "stores", kind["exec"], kind["adr"], lanes),
     )
+
+
+def _waits(
+    b: Builder, config: MachineConfig, warp: Signal, payload: list[Signal]
+) -> tuple[list[Signal], list[Signal]]:
+    """The key that a warp token carries: for group 0 who goes on in the new round, for others who waits in this one."""
+    group, low = payload[: config.group_bits], config.group_bits
+    carried = payload[low : low + config.key_bits - 1]
+    begins = enable(warp, *matches(group, 0))
+    resumed = b.memory("resumed", carried, begins, read=warp)
+    later = b.bus("later", len(carried))
+    for wire, bit in zip(later, carried, strict=True):
+        b.add(wire, conjunction(warp), bit)
+        b.add(wire, conjunction(warp, *matches(group, 0)), bit, -1)
+    return resumed, b.memory("waiting", later, warp)
 
 
 def _count(b: Builder, name: str, reset: Signal, event: Signal, most: int) -> list[Signal]:

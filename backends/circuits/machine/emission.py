@@ -346,13 +346,19 @@ def _latched_values(
 
 
 def _end_payload(b: Builder, c: Context, n: Next, x: _Choice, payload: list[Signal]) -> None:
-    """After the last emission: the lanes at the smallest block and its number, or the next group."""
+    """After the last emission: the lanes at the smallest key and its block, or the next group and who waits."""
+    low = c.config.group_bits
     for lane in range(c.config.lanes):
-        b.add(payload[lane], conjunction(x.end, 1 - n.is_done), n.lane[lane])
-        for i, bit in enumerate(n.block[lane]):
-            b.add(payload[c.config.lanes + i], conjunction(x.end, n.leader[lane]), bit)
+        b.add(payload[lane], conjunction(x.end, 1 - n.is_idle), n.lane[lane])
+        leads = [x.end, n.leader[lane]]
+        for i, bit in enumerate(n.key[lane][: c.config.block_bits]):
+            b.add(payload[c.config.lanes + i], conjunction(*leads, 1 - n.is_idle), bit)
+        for i, bit in enumerate(n.key[lane]):
+            b.add(payload[low + i], conjunction(*leads, n.is_idle, 1 - n.keep), bit)
+    for i, bit in enumerate(c.waiting):
+        b.add(payload[low + i], conjunction(x.end, n.is_idle, n.keep), bit)
     for i, bit in enumerate(n.group):
-        b.add(payload[i], conjunction(x.end, n.is_done, 1 - n.is_last), bit)
+        b.add(payload[i], conjunction(x.end, n.is_idle, 1 - n.is_over), bit)
 
 
 def _kind_code(b: Builder, c: Context, vocabulary: Vocabulary, n: Next, x: _Choice) -> None:
@@ -367,9 +373,9 @@ def _kind_code(b: Builder, c: Context, vocabulary: Vocabulary, n: Next, x: _Choi
         "mem_s": [c.kind["adr"]],
         "mem_v": [c.kind["adr_v"]],
         "fault": [x.fault],
-        "exec": [x.end, 1 - n.is_done],
-        "warp": [x.end, n.is_done, 1 - n.is_last],
-        "halt": [x.end, n.is_done, n.is_last],
+        "exec": [x.end, 1 - n.is_idle],
+        "warp": [x.end, n.is_idle, 1 - n.is_over],
+        "halt": [x.end, n.is_over],
     }
     code = b.bus("kind_code", vocabulary.kind_bits)
     for kind, literals in kinds.items():

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qgc.backends.circuits.gates import all_of, conjunction, matches
+from qgc.backends.circuits.gates import all_of, conjunction, enable, matches
 from qgc.backends.circuits.machine.context import Context
-from qgc.backends.circuits.machine.values import Values, enable
+from qgc.backends.circuits.machine.values import Values
 from qgc.ir.machine.config import WORD_BITS
-from qgc.ir.machine.isa import OPCODES, OPS, Unit
+from qgc.ir.machine.isa import OPCODES, OPS, Unit, unit_stages
 from qgc.ir.machine.program import Program
 from qgc.ir.machine.rom import Layout, branch_layout, encode_block, instr_layout, live_layout
 from qgc.ir.machine.tokens import rom_word_bits
@@ -142,10 +142,6 @@ class Operation:
 def decode_operation(b: Builder, c: Context, stage: int, field: list[Signal]) -> Operation:
     """One-hot operation wires of a stage."""
     names = [
-        spec.name
-        for spec in OPS.values()
-        if spec.name != "nop"
-        and (spec.unit is not Unit.MULTIPLY or stage in c.config.multiply_stages)
-        and (spec.unit is not Unit.STORE or stage == c.config.store_stage)
+        spec.name for spec in OPS.values() if spec.name != "nop" and stage in unit_stages(c.config, spec.unit)
     ]
     return Operation({n: all_of(b, f"op.{n}", [c.exec, *matches(field, OPCODES[n])]) for n in names})

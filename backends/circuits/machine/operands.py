@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from qgc.backends.circuits.gates import conjunction, matches
+from qgc.backends.circuits.gates import conjunction, enable, matches
 from qgc.backends.circuits.machine.context import Context
 from qgc.backends.circuits.machine.fetch import Fetched
-from qgc.backends.circuits.machine.values import Values, enable
+from qgc.backends.circuits.machine.values import Values
 from qgc.ir.machine.config import WORD_BITS
 from qgc.ir.machine.isa import SourceTable
 from qgc.ir.netlist.netlist import Builder, Key, Signal

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from qgc.backends.circuits import adders, multiplier, shifter
-from qgc.backends.circuits.gates import conjunction, matches
+from qgc.backends.circuits import adders, bitcount, multiplier, shifter
+from qgc.backends.circuits.gates import conjunction, enable, matches
 from qgc.backends.circuits.machine.context import Context
 from qgc.backends.circuits.machine.fetch import Fetched, Operation, decode_operation
 from qgc.backends.circuits.machine.operands import RegisterWrite, Sources, Variant, guard_bits, operand
-from qgc.backends.circuits.machine.values import Values, enable
+from qgc.backends.circuits.machine.values import Values
 from qgc.ir.machine.config import WORD_BITS, bits_for
 from qgc.ir.machine.isa import OPS, Unit
 from qgc.ir.netlist.netlist import ZERO, Builder, Key, Signal, total
@@ -79,10 +79,15 @@ def build_stage(
         for lane in range(c.config.lanes)
     ]
     _add_lanes(b, o, f, x, scratch)
+    _vote(b, o, f, x, out)
     address, enabled, values = [], [], []
     for lane in range(c.config.lanes):
         lb = b.with_scope(f"lane{lane}")
         _logic(lb, o, x[lane], y[lane], g[lane], out[lane])
+        bitcount.count_ones(lb, x[lane], o.op["popc"], out[lane])
+        bitcount.count_leading_zeros(lb, x[lane], o.op["clz"], out[lane])
+        if "brev" in o.op:
+            bitcount.reverse(lb, x[lane], o.op["brev"], out[lane])
         run = shifter.Directions(o.any("shl"), o.any("shr"), o.any("sar"))
         shifter.shift(lb, x[lane], y[lane], scratch[lane], run, out[lane])
         values.append(_product(lb, o, x[lane], y[lane], scratch[lane], out[lane], c.config.lanes))
@@ -137,6 +142,15 @@ def _add_lanes(
         for c, bit in enumerate(bits):
             for column in columns:
                 b.add(column[c], conjunction(o.op["lsum"], f.lane[lane]), bit)
+
+
+def _vote(
+    b: Builder, o: Operation, f: Fetched, x: Sequence[Sequence[Signal]], out: Sequence[Sequence[Signal]]
+) -> None:
+    """Bit i of every lane's result is bit 0 of lane i's operand, when lane i runs."""
+    for lane, bits in enumerate(x):
+        for wires in out:
+            b.add(wires[lane], conjunction(o.op["vote"], f.lane[lane]), bits[0])
 
 
 def _logic(

@@ -11,11 +11,6 @@ from qgc.ir.machine.tokens import rom_word_bits
 from qgc.ir.netlist.netlist import Builder, Signal, total
 
 
-def enable(*literals: Signal) -> Signal:
-    """A head's write or read signal: 1 when all literals hold, at most 0 otherwise."""
-    return total(literals, 1 - len(literals))
-
-
 @dataclass(frozen=True, slots=True)
 class Values:
     """The value spelled so far, and where in memory it goes.

@@ -27,6 +27,8 @@ EXPECTED: dict[str, Callable[[int, int, int], int]] = {
     "add": lambda a, b, g: (a + b) % 2**32,
     "addx": lambda a, b, g: (a * 4 + b) % 2**32,
     "sub": lambda a, b, g: (a - b) % 2**32,
+    "popc": lambda a, b, g: f"{a:b}".count("1"),
+    "clz": lambda a, b, g: 32 - len(f"{a:b}".lstrip("0")),
     "and": lambda a, b, g: int(U(a) & U(b)),
     "or": lambda a, b, g: int(U(a) | U(b)),
     "xor": lambda a, b, g: int(U(a) ^ U(b)),
@@ -98,6 +100,26 @@ def test_operation(op: str, a: int, b: int, g: int) -> None:
 def test_every_operation_without_memory_is_tested() -> None:
     own = [n for n, s in OPS.items() if s.unit in (Unit.ALU, Unit.MULTIPLY) and not s.combine]
     assert sorted(EXPECTED) == sorted(own)
+
+
+@given(a=WORDS)
+def test_a_reversal_stands_in_the_first_stage(a: int) -> None:
+    machine, _ = machine_after(
+        "const k0 = 0\nblock 0:\n  0: ld k0, r0\n  out r1 = f0\n  branch 1\n"
+        "block 1:\n  0: brev r1, r0\n  out r1 = f0\n  branch exit\n",
+        {0: a},
+        threads=1,
+    )
+    assert f"{machine.registers[0][1][0]:032b}" == f"{a:032b}"[::-1]
+
+
+def test_a_vote_has_a_bit_of_every_lane_that_runs() -> None:
+    """Lane 2 does not take part; of the others, the odd ones vote yes."""
+    machine, _ = machine_after(
+        "const k0 = 2\nblock 0:\n  0: setne tid, k0\n  branch f0 ? 1 : exit\n"
+        "block 1:\n  0: vote tid, r0\n  out r1 = f0\n  branch exit\n"
+    )
+    assert machine.registers[0][1] == [0b1010, 0b1010, 0, 0b1010]
 
 
 def test_a_sum_is_over_the_lanes_that_run() -> None:
@@ -240,9 +262,67 @@ def test_lanes_leave_a_loop_at_different_times() -> None:
 def test_groups_run_one_after_another() -> None:
     machine, generated = machine_after("block 0:\n  0: or tid, r0\n  out r1 = f0\n  branch exit\n", threads=6)
     assert names(generated) == (
-        "exec:m1111:b0 val_v:0,1,2,3 warp:w1 exec:m0011:b0 val_v:-4,-3,0,0 more:000 halt"
+        "exec:m1111:b0 val_v:0,1,2,3 warp:w1:none:b0 exec:m0011:b0 val_v:-4,-3,0,0 more:000 halt"
     )
     assert [group[1] for group in machine.registers[:2]] == [[0, 1, 2, 3], [4, 5, 0, 0]]
+
+
+BARRIER = (
+    "const k0 = 4\n"
+    "block 0:\n  0: setltu tid, k0\n  out r1 = tid\n  branch f0 ? cta 2 : 1\n"
+    "block 1:\n  0: or tid, r0\n  out r2 = f0\n  branch cta 2\n"
+    "block 2:\n  0: add tid, tid\n  out r3 = f0\n  branch exit\n"
+).replace("  out r1 = tid\n", "")
+
+
+def test_lanes_wait_for_the_whole_block() -> None:
+    """Group 0 waits at once, group 1 comes later; then both go on, and the launch ends."""
+    _, generated = machine_after(BARRIER, threads=6)
+    assert names(generated) == (
+        "exec:m1111:b0 warp:w1:cta:b2 exec:m0011:b0 exec:m0011:b1 val_v:-4,-3,0,0 more:000 warp:w0:cta:b2 "
+        "exec:m1111:b2 val_v:0,2,-4,-2 more:000 warp:w1:none:b0 exec:m0011:b2 val_v:0,2,0,0 more:009 halt"
+    )
+
+
+def test_a_lane_that_has_ended_holds_nobody_up() -> None:
+    _, generated = machine_after(
+        "const k0 = 4\nblock 0:\n  0: setltu tid, k0\n  branch f0 ? exit : cta 1\nblock 1:\n  branch exit\n",
+        threads=6,
+    )
+    assert names(generated) == (
+        "exec:m1111:b0 warp:w1:none:b0 exec:m0011:b0 warp:w0:cta:b1 warp:w1:none:b0 exec:m0011:b1 halt"
+    )
+
+
+def test_warps_go_on_before_thread_blocks() -> None:
+    """Lane 0 waits for the thread block, lane 1 for its warp, at a higher block."""
+    _, generated = machine_after(
+        "block 0:\n  branch !r0 ? 1 : exit\nblock 1:\n  0: and tid, k0\n  branch f0 ? warp 3 : cta 2\n"
+        "block 2:\n  branch exit\nblock 3:\n  branch exit\n".replace("block 0:", "const k0 = 1\nblock 0:", 1),
+        threads=2,
+    )
+    assert names(generated).split()[2:] == [
+        "warp:w0:warp:b3",
+        "exec:m0010:b3",
+        "warp:w0:cta:b2",
+        "exec:m0001:b2",
+        "halt",
+    ]
+
+
+def test_a_loop_waits_anew_in_every_round() -> None:
+    """The lanes that have gone on wait at the same block again; they do not run through it."""
+    _, generated = machine_after(
+        "const k0 = 2\nblock 0:\n  branch cta 1\nblock 1:\n  0: add r1, k1\n  1: setltu f0, k0\n  out r1 = f0\n"
+        "  branch f1 ? cta 1 : exit\n".replace("const k0 = 2\n", "const k0 = 2\nconst k1 = 1\n"),
+        threads=6,
+    )
+    kinds = [name for name in names(generated).split() if name[:3] in ("exe", "war", "hal")]
+    assert kinds == [
+        "exec:m1111:b0", "warp:w1:cta:b1", "exec:m0011:b0", "warp:w0:cta:b1",
+        "exec:m1111:b1", "warp:w1:cta:b1", "exec:m0011:b1", "warp:w0:cta:b1",
+        "exec:m1111:b1", "warp:w1:none:b0", "exec:m0011:b1", "halt",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

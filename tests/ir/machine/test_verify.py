@@ -27,10 +27,11 @@ block 0:
   2: add f0, k1
   3: stx tid, k0 <- f1 if !r2
   out r1 = f2
-  branch f2 ? 0 : exit
+  branch f2 ? cta 0 : exit
 """
 
 BROKEN = [
+    ("blocks-wait", "block 0:", "block 0 serial:", 12),
     ("blocks-name", "kernel k", "kernel 7up", 2),
     ("blocks-name", "param a ptr", "param a ptr\nparam a int", 4),
     ("blocks-name", "param a ptr", "param a ptr\nparam 5 int", 4),
@@ -58,7 +59,7 @@ BROKEN = [
     ("blocks-live-out", "out r1 = f2", "out r1 = f4", 11),
     ("blocks-live-out", "out r1 = f2", "out r1 = f2\n  out r1 = f0", 12),
     ("blocks-live-out", "out r1 = f2", "\n".join(f"  out r{i} = f0" for i in range(1, 6)), 6),
-    ("blocks-target", "? 0 :", "? 1 :", 12),
+    ("blocks-target", "cta 0 :", "1 :", 12),
 ]
 
 
@@ -109,7 +110,7 @@ def test_without_a_text_the_place_is_the_source_of_the_operation() -> None:
 
 
 def test_all_faults_are_reported_in_program_order() -> None:
-    text = GOOD.replace("mul f0, f0", "mul f0, r77").replace("out r1", "out r77").replace("? 0", "? 9")
+    text = GOOD.replace("mul f0, f0", "mul f0, r77").replace("out r1", "out r77").replace("cta 0", "9")
     with pytest.raises(VerifyError) as caught:
         load(text)
     codes = [d.code for d in caught.value.diagnostics]
