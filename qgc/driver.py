@@ -79,11 +79,12 @@ def source(text: str, file: str, language: str | None = None) -> Source:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LaunchArguments:
-    """A launch as the user gives it: grid and block sizes in x, y, z, and an argument for each parameter."""
+    """A launch as the user gives it: grid and block in x, y, z, an argument for each parameter, bytes of dynamic shared memory."""
 
     grid: Dim3
     block: Dim3
     args: Sequence[Argument]
+    shared: int = 0
 
 
 # The arrows ----------------------------------------------------------------------------------------------------------
@@ -229,7 +230,7 @@ def blocks_to_tokens(program: Program, launch: LaunchArguments) -> Stream:
     from qgc.ir.machine.tokens import Token
     from qgc.runtime.launch import link
 
-    prompts = link(program, launch.grid, launch.block, launch.args).prompts
+    prompts = link(program, launch.grid, launch.block, launch.args, shared=launch.shared).prompts
     tokens = prompts[0]
     for prompt in prompts[1:]:
         tokens = [*tokens, Token("halt"), *prompt]

@@ -65,15 +65,18 @@ def quarter(value: Value) -> Value | None:
     return None
 
 
-def match_address(value: Value, param_names: dict[int, str]) -> Address:
-    """The expansion of `value` that takes in the most additions and fits.
+def match_address(address: Address, param_names: dict[int, str]) -> Address:
+    """The expansion of an address that takes in the most additions and fits.
 
     Args:
-        value: the address.
+        address: one value, and perhaps a base.
         param_names: parameter names by byte offset.
+
+    With a base there are three terms where a value and a row of the bank come besides: then the value is one operand
+    and the base the other, whatever the value is computed from.
     """
-    start = _normal(Address((value,)), param_names)
-    best, frontier = start, [start]
+    start = _normal(address, param_names)
+    best, frontier = start if start.fits else address, [start]
     for _ in range(_DEPTH):
         frontier = [_normal(step, param_names) for address in frontier for step in _steps(address)]
         best = next((address for address in frontier if address.fits), best)

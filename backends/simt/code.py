@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from qgc.backends.simt.address import Address
 from qgc.diagnostics import Span
-from qgc.ir.machine.program import Param
+from qgc.ir.machine.program import Param, Wait
 
 
 @dataclass(eq=False, slots=True)
@@ -93,13 +93,17 @@ class Phi:
 
 @dataclass(eq=False, slots=True)
 class Unit:
-    """A straight line of nodes. `targets` are the successors, None for exit: one, or two when there is a condition."""
+    """A straight line of nodes. `targets` are the successors, None for exit: one, or two when there is a condition.
+
+    Lanes that come to the unit `wait` before they run it.
+    """
 
     name: str
     phis: list[Phi] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     condition: Condition | None = None
     targets: list[Unit | None] = field(default_factory=list)
+    wait: Wait = Wait.NONE
     span: Span | None = None
 
     @property
@@ -116,6 +120,7 @@ class Code:
     params: tuple[Param, ...]
     units: list[Unit] = field(default_factory=list)
     regs: int = 0
+    shared: int = 0
 
     def reg(self, name: str, tokens: float, span: Span | None = None) -> Reg:
         """A new virtual register."""

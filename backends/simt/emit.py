@@ -7,7 +7,7 @@ from qgc.backends.simt.coalesce import Classes
 from qgc.backends.simt.code import COPY, Code, Condition, Fixed, Node, Operand, Reg, Row, Unit
 from qgc.backends.simt.form import Draft
 from qgc.ir.machine.config import MachineConfig
-from qgc.ir.machine.program import ALWAYS, EXIT, Block, Branch, Guard, Instr, LiveOut, Program
+from qgc.ir.machine.program import ALWAYS, EXIT, Block, Branch, Guard, Instr, LiveOut, Program, Wait
 
 
 def emit(
@@ -16,7 +16,7 @@ def emit(
     """Write out the blocks, numbered in the order of the drafts."""
     emitter = _Emitter(drafts, classes, allocation)
     blocks = tuple(emitter.block(number, draft) for number, draft in enumerate(drafts))
-    return Program(config, code.kernel, code.params, tuple(emitter.rows), blocks)
+    return Program(config, code.kernel, code.params, tuple(emitter.rows), blocks, code.shared)
 
 
 class _Emitter:
@@ -75,7 +75,10 @@ class _Emitter:
         """Where the block leads: on to the next one, or to the targets of its unit."""
         if not draft.is_last:
             return Branch(number + 1)
-        targets = [EXIT if unit is None else self.number[unit] for unit in draft.unit.targets]
+        units = draft.unit.targets
+        targets = [EXIT if unit is None else self.number[unit] for unit in units]
+        waits = [Wait.NONE if unit is None else unit.wait for unit in units]
         if draft.unit.condition is None or targets[0] == targets[-1]:
-            return Branch(targets[0])
-        return Branch(targets[0], targets[1], self.guard(draft.unit.condition, stage_of))
+            return Branch(targets[0], taken_wait=waits[0])
+        guard = self.guard(draft.unit.condition, stage_of)
+        return Branch(targets[0], targets[1], guard, waits[0], waits[1])

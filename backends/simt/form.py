@@ -267,6 +267,8 @@ class _Former:
                     draft.writes.append(result)
             draft.is_serial = bool(block & self.serial)
             drafts.append(draft)
+        if self.unit.wait and drafts[0].is_serial:
+            drafts.insert(0, Draft(self.unit))  # who waits goes on together, and only then one by one
         if drafts[-1].is_serial and self.goes_back:
             drafts.append(Draft(self.unit))
         drafts[-1].is_last = True

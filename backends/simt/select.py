@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qgc.backends.simt.address import match_address, quarter
+from qgc.backends.simt.address import Address, match_address, quarter
 from qgc.backends.simt.code import TID, ZERO, Code, Condition, Node, Operand, Phi, Reg, Row, Unit
 from qgc.backends.simt.estimate import expected_tokens
 from qgc.diagnostics import Diagnostic, QgcError
 from qgc.ir.machine.config import MachineConfig
-from qgc.ir.machine.program import Param
-from qgc.ir.machine.symbols import LAUNCH_CONSTANTS, PRODUCTS, RECIPROCALS
+from qgc.ir.machine.program import Param, Wait
+from qgc.ir.machine.symbols import LAUNCH_CONSTANTS, PRODUCTS, RECIPROCALS, SHARED
 from qgc.ir.ssa.function import Block, Const, Function, Op, Value, is_const
 from qgc.ir.ssa.types import I1
 
@@ -36,8 +36,11 @@ _SAME = {
     "icmp.ge.s": "setge",
     "icmp.lt.u": "setltu",
     "icmp.ge.u": "setgeu",
+    "popc": "popc",
+    "clz": "clz",
+    "brev": "brev",
 }
-"""SSA operations that are one machine operation on the same operands."""
+"""SSA operations that are one machine operation on the same operands, one or two."""
 
 _ZERO_TESTS = {
     ("icmp.lt.s", None, 1): ("setge", True),
@@ -48,6 +51,9 @@ _ZERO_TESTS = {
     ("icmp.ge.s", -1, None): ("setlt", False),
 }
 """Comparisons with 1 or -1 that compare with zero, which takes no constant: the operation, and whether 0 comes first."""
+
+_BASES = {"global": None, "shared": SHARED}
+"""State spaces, and the base of their addresses in the machine's one memory."""
 
 _COMBINE = {"add": "add", "and": "and", "or": "or", "xor": "xor"}
 """Atomics whose new value is one operation on the old value and the operand."""
@@ -103,7 +109,7 @@ class _Selector:
         self.faults: list[Diagnostic] = []
         self.param_names = {p.offset: p.name for p in function.params}
         self.tokens = expected_tokens(function, config)
-        self.code = Code(function.name, _params(function))
+        self.code = Code(function.name, _params(function), shared=_shared_bytes(function))
         self.values: dict[Value, Operand] = {}
         self.first: dict[Block, Unit] = {}
         self.last: dict[Block, Unit] = {}
@@ -210,6 +216,7 @@ class _Selector:
             "store": self.store,
             "atomic": self.atomic,
             "cas": self.atomic,
+            "barrier": self.barrier,
             "phi": self.phi,
             "br": self.branch,
             "cbr": self.branch,
@@ -223,7 +230,10 @@ class _Selector:
             self.fault("simt-op", f"`{op.name}` is no operation of machine {self.config.name}", op)
 
     def simple(self, op: Op) -> None:
-        """One operation on two operands."""
+        """One operation on its operands."""
+        if len(op.operands) == 1:
+            self.emit(op, _SAME[op.name], self.operand(op.operands[0]), result=self.reg(op.result))
+            return
         name, (left, right) = op.name, op.operands
         a, b = self.operand(left), self.operand(right)
         if (zero := _ZERO_TESTS.get((name, _small(left), _small(right)))) is not None:
@@ -331,13 +341,14 @@ class _Selector:
 
     def access(self, op: Op, name: str, data: Operand | None = None) -> Node | None:
         """A load or store of the op's address, not yet appended; None when the op is not possible."""
-        if op.attr("space") != "global":
-            self.fault("simt-space", f"`{op.name}` in {op.attr('space')} memory is not supported", op)
+        space = str(op.attr("space"))
+        if space not in _BASES:
+            self.fault("simt-space", f"`{op.name}` in {space} memory is not supported", op)
             return None
         if op.attr("mem") != "b32":
             self.fault("simt-type", f"`{op.name}` of {op.attr('mem')}; the machine accesses whole words", op)
             return None
-        place = match_address(op.operands[0], self.param_names)
+        place = match_address(Address((op.operands[0],), param=_BASES[space]), self.param_names)
         operands: list[Operand] = [self.operand(value) for value in (*place.scaled, *place.values)]
         if place.row is not None:
             operands.append(Row(place.row))
@@ -454,6 +465,13 @@ class _Selector:
         self.unit.phis.append(phi)
         self.phis.append((op, phi))
 
+    def barrier(self, op: Op) -> None:
+        """What follows a barrier is a unit that lanes wait for; all barriers of a kernel are the one of its thread block."""
+        after = Unit(f"{self.unit.name}.barrier", wait=Wait.CTA, span=op.span)
+        self.unit.targets, self.unit.span = [after], op.span
+        self.code.units.append(after)
+        self.unit = after
+
     def branch(self, op: Op) -> None:
         """The end of a block."""
         targets: list[Unit | None] = [self.first[block] for block in op.blocks]
@@ -493,9 +511,17 @@ def _params(function: Function) -> tuple[Param, ...]:
     return tuple(Param(p.name, p.is_pointer or p.offset in bases) for p in function.params)
 
 
+def _shared_bytes(function: Function) -> int:
+    """Bytes of shared memory up to the end of the last variable; arrays whose size the launch gives come after it."""
+    ends = (s.address + s.size for s in function.symbols if s.space == "shared")
+    return max(ends, default=0)
+
+
 def _address_bases(function: Function) -> set[int]:
     """Byte offsets of the parameters that reach an address by additions, choices and phis alone."""
-    work = [op.operands[0] for op in function.ops() if "space" in op.spec.attrs]
+    work = [
+        op.operands[0] for op in function.ops() if "space" in op.spec.attrs and op.attr("space") == "global"
+    ]
     seen: set[Value] = set()
     found: set[int] = set()
     while work:

@@ -113,7 +113,7 @@ class Program:
 
     `consts[i]` is what row i of the constant bank holds: an integer (unsigned 32-bit), or a string that the launch
     resolves: `param NAME`, or a launch constant such as `ntid.x`, `nctaid.x`, `ctaid.x`.
-    Block 0 is the entry.
+    Block 0 is the entry. `shared` is how many bytes of shared memory a thread block has, besides what a launch adds.
     """
 
     config: MachineConfig
@@ -121,3 +121,4 @@ class Program:
     params: tuple[Param, ...]
     consts: tuple[int | str, ...]
     blocks: tuple[Block, ...]
+    shared: int = 0

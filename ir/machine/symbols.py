@@ -25,6 +25,12 @@ Exact because recip * size exceeds 2^16 by less than size, so the error of tid *
 as tid * size < 2^16.
 """
 
+SHARED = ".shared"
+"""Where the launch puts the thread block's shared memory: a base, as a parameter is, that the user does not pass."""
+
+HIDDEN: tuple[str, ...] = (SHARED,)
+"""Names of bases that are no parameters; no parameter's name begins with a dot."""
+
 SYMBOLS: tuple[str, ...] = (*LAUNCH_CONSTANTS, *PRODUCTS, *RECIPROCALS.values())
 """All symbols that are no parameter."""
 

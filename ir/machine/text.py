@@ -2,6 +2,7 @@
 
     machine simt4
     kernel dot
+    shared 64
     param a ptr
     const k0 = param a
     block 0:
@@ -10,7 +11,7 @@
       out r1 = f1
       branch f0 ? 1 : cta 2
 
-A branch target is a block number, `warp N` or `cta N` to wait there for the warp or the whole thread block, or `exit`.
+`shared BYTES` is the kernel's shared memory; it may be left out when there is none. A branch target is a block number, `warp N` or `cta N` to wait there for the warp or the whole thread block, or `exit`.
 `kN` as an operand is the source `k` with row N of the constant bank; every other operand is a name of the machine's
 `SourceTable`. A store writes `st A, B <- DATA`; a guard follows as `if f0` or `if !f0`; the always-true guard is not
 written. `@ file:line:column-end` is where the operation came from. `machine NAME field=value ...` lists the fields in
@@ -44,6 +45,8 @@ def to_text(program: Program) -> str:
 def _lines(program: Program) -> Iterator[str]:
     yield machine_text(program.config)
     yield f"kernel {program.kernel}"
+    if program.shared:
+        yield f"shared {program.shared}"
     for param in program.params:
         yield f"param {param.name} {'ptr' if param.is_pointer else 'int'}"
     for row, value in enumerate(program.consts):
@@ -128,6 +131,7 @@ _SOURCE = "[a-z]+[0-9]{0,9}"
 _GUARD = rf"(!?)({_SOURCE})"
 _TARGET = rf"(?:(?:warp|cta) )?{_NUMBER}|exit"
 _LINE = {
+    "shared": re.compile(rf"shared (?P<bytes>{_COUNT})"),
     "param": re.compile(r"param (?P<name>\S+) (?P<kind>ptr|int)"),
     "const": re.compile(rf"const k(?P<row>{_COUNT}) = (?P<value>\S.*)"),
     "block": re.compile(rf"block (?P<number>{_COUNT})(?P<serial> serial)?:"),
@@ -135,6 +139,7 @@ _LINE = {
     "branch": re.compile(rf"branch (?:{_GUARD} \? (?P<first>{_TARGET}) : )?(?P<last>{_TARGET})"),
 }
 _EXPECTED = {
+    "shared": "shared BYTES",
     "param": "param NAME ptr|int",
     "const": "const kROW = NUMBER or SYMBOL",
     "block": "block NUMBER: or block NUMBER serial:",
@@ -218,6 +223,7 @@ class _Reader:
         self.params: list[Param] = []
         self.consts: list[int | str] = []
         self.blocks: list[_Draft] = []
+        self.shared = 0
         self._span = Span(file, 1, 1)
 
     def read(self, line: str, number: int) -> None:
@@ -256,7 +262,7 @@ class _Reader:
         if self.faults or self.config is None or self.kernel is None:
             raise QgcError(*self.faults)
         blocks = tuple(draft.build() for draft in self.blocks)
-        return Program(self.config, self.kernel, tuple(self.params), tuple(self.consts), blocks)
+        return Program(self.config, self.kernel, tuple(self.params), tuple(self.consts), blocks, self.shared)
 
     def _fault(self, message: str) -> None:
         self.faults.append(Diagnostic("blocks-syntax", message, self._span))
@@ -266,6 +272,9 @@ class _Reader:
             self.config = parse_machine(body, self._span)
         except QgcError as err:
             self.faults += err.diagnostics
+
+    def _shared(self, match: re.Match[str]) -> None:
+        self.shared = int(match["bytes"])
 
     def _param(self, match: re.Match[str]) -> None:
         self.places[f"param {len(self.params)}"] = self._span

@@ -256,15 +256,16 @@ _BITS = (
         "a >> n, the sign moves in; all sign when n reaches the width",
         lambda bits, a, n: signed(bits, a) >> n,
     ),
-    OpSpec("popc", "number of ones", (WORD,), I32, lambda bits, a: a.bit_count()),
+    OpSpec("popc", "number of ones", (WORD,), I32, lambda bits, a: a.bit_count(), machine=True),
     OpSpec(
         "clz",
         "zeros above the highest one; the width for 0",
         (WORD,),
         I32,
         lambda bits, a: bits - a.bit_length(),
+        machine=True,
     ),
-    OpSpec("brev", "bits in reverse order", (WORD,), WORD, _reverse),
+    OpSpec("brev", "bits in reverse order", (WORD,), WORD, _reverse, machine=True),
     OpSpec("bfe.u", "bits [pos, pos + len) of a, zero extended", (WORD, I32, I32), WORD, _extract),
     OpSpec("bfe.s", "bits [pos, pos + len) of a, sign extended", (WORD, I32, I32), WORD, _extract_signed),
     OpSpec(

@@ -108,45 +108,6 @@ def _mulhi_signed(op: Op, b: Builder) -> Value:
     return high
 
 
-def _popc(op: Op, b: Builder) -> Value:
-    """Sums of neighbours, twice as wide each time, and a multiplication that adds up the bytes."""
-    x = op.operands[0]
-    bits = x.ty.bits
-    ones = x.ty.mask
-    x = b.emit("sub", x, b.emit("and", b.emit("shr.u", x, 1), ones // 3))
-    x = b.emit("add", b.emit("and", x, ones // 5), b.emit("and", b.emit("shr.u", x, 2), ones // 5))
-    x = b.emit("and", b.emit("add", x, b.emit("shr.u", x, 4)), ones // 17)
-    return _to32(b.emit("shr.u", b.emit("mul", x, ones // 255), bits - 8), b)
-
-
-def _to32(value: Value, b: Builder) -> Value:
-    return b.emit("trunc", value, ty=I32) if value.ty is I64 else value
-
-
-def _clz(op: Op, b: Builder) -> Value:
-    """Smear the highest one downwards and count what is left above it."""
-    x = op.operands[0]
-    bits = x.ty.bits
-    step = 1
-    while step < bits:
-        x = b.emit("or", x, b.emit("shr.u", x, step))
-        step *= 2
-    return b.emit("sub", bits, b.emit("popc", x))
-
-
-def _brev(op: Op, b: Builder) -> Value:
-    """Swap neighbours, then pairs, then groups of 4, and so on."""
-    x = op.operands[0]
-    bits, ones = x.ty.bits, x.ty.mask
-    step = 1
-    while step < bits:
-        low = ones // ((1 << step) + 1)
-        down = b.emit("and", b.emit("shr.u", x, step), low)
-        x = b.emit("or", down, b.emit("shl", b.emit("and", x, low), step))
-        step *= 2
-    return x
-
-
 def _field(op: Op, b: Builder, at: int) -> tuple[Value, Value]:
     """Position and length; the 32-bit forms read 8 bits of each."""
     position, length = op.operands[at : at + 2]
@@ -222,9 +183,6 @@ _EXPANSIONS: dict[str, Callable[[Op, Builder], Value | None]] = {
     **{f"{kind}.{s}": _minmax for kind in ("min", "max") for s in "su"},
     "mulhi.u": _mulhi_unsigned,
     "mulhi.s": _mulhi_signed,
-    "popc": _popc,
-    "clz": _clz,
-    "brev": _brev,
     "bfe.u": _bfe_unsigned,
     "bfe.s": _bfe_signed,
     "bfi": _bfi,

@@ -88,7 +88,7 @@ def _tokens(kernel: Any, arguments: tuple[str, ...], options: dict[str, Any]) ->
     if kernel.start[1] == "tokens":
         return STAGES["tokens"].to_text(kernel.start[0])
     args = bind(kernel.params, map(parse_argument, arguments))
-    launch = LaunchArguments(options["grid"], options["block"], args)
+    launch = LaunchArguments(options["grid"], options["block"], args, options["shared"])
     return STAGES["tokens"].to_text(blocks_to_tokens(kernel.program, launch))
 
 

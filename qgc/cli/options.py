@@ -159,6 +159,9 @@ PASSES = several(
 LAUNCH = several(
     click.option("--grid", type=Size(), default=(1, 1, 1), help="Blocks of the grid.  [default: 1]"),
     click.option("--block", type=Size(), default=(1, 1, 1), help="Threads of a block.  [default: 1]"),
+    click.option(
+        "--shared", type=click.IntRange(0), default=0, help="Bytes of extern __shared__ arrays.  [default: 0]"
+    ),
 )
 SHAPE = click.option(
     "--shape",

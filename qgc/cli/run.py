@@ -127,7 +127,9 @@ def _launch(kernel: Kernel, arguments: tuple[str, ...], options: dict[str, Any])
         options["shape"], options["dtype"], options["checkpoint"], options["bake"], options["device"]
     )
     with on_stderr() as progress:
-        request = Request(options["grid"], options["block"], args, options["budget"], model, progress)
+        request = Request(
+            options["grid"], options["block"], args, options["budget"], model, progress, options["shared"]
+        )
         began = time.perf_counter()
         result = engine(options["engine"]).run(kernel, request)
         seconds = time.perf_counter() - began
@@ -169,7 +171,8 @@ def _trace(kernel: Kernel, result: Result) -> Iterator[str]:
         raise TypeError("the engine gave no tokens")
     numbers = {param.name: number for number, param in enumerate(kernel.program.params)}
     arrays = {
-        kernel.params[numbers[region.name]].name: region.words for region in result.launch.image.regions
+        kernel.params[numbers[region.name]].name if region.name in numbers else region.name[1:]: region.words
+        for region in result.launch.image.regions
     }
     return trace(kernel.program, result.run, arrays)
 

@@ -22,7 +22,7 @@ from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.isa import MASK
 from qgc.ir.machine.program import Param, Program
 from qgc.ir.machine.rom import encode_block
-from qgc.ir.machine.symbols import PRODUCTS, RECIPROCALS, param_symbol
+from qgc.ir.machine.symbols import HIDDEN, PRODUCTS, RECIPROCALS, SHARED, param_symbol
 from qgc.ir.machine.tokens import ROM_SLOTS, Token, rom_word_bits, scalar_tokens
 from qgc.runtime.memory_image import DTYPES, MemoryImage, memory_tokens, place_arrays
 
@@ -65,6 +65,7 @@ def link(
     args: Sequence[Argument],
     *,
     include_program: bool = True,
+    shared: int = 0,
 ) -> Launch:
     """Make the prompts of a launch.
 
@@ -74,6 +75,7 @@ def link(
         block: threads of a block in x, y and z.
         args: one for each parameter: a number, or an array of int32 or uint32 (of any shape, C order).
         include_program: False for a machine that has the program in its weights.
+        shared: bytes of the `extern __shared__` arrays.
 
     Raises:
         QgcError: `launch-arguments`, `launch-type`, `launch-threads`, `launch-dimensions`, `launch-memory`,
@@ -83,8 +85,9 @@ def link(
     _check_shape(program, grid, block)
     config = program.config
     given = zip(program.params, args, strict=True)
-    image = place_arrays(config, [(p.name, a) for p, a in given if isinstance(a, np.ndarray)])
     geometry = Geometry(grid, block)
+    arrays = [(p.name, a) for p, a in given if isinstance(a, np.ndarray)]
+    image = place_arrays(config, arrays, own_regions(program, geometry, shared))
     banks = [_bank(program, geometry, image, args, ctaid) for ctaid in geometry.blocks()]
     threads = start_tokens(config, geometry.block_threads)
     first = rom_tokens(program) if include_program else []
@@ -93,6 +96,18 @@ def link(
     prompts = [first + threads]
     prompts += [_bank_tokens(config, before, bank) + threads for before, bank in pairwise(banks)]
     return Launch(program, geometry, image, tuple(args), prompts)
+
+
+def own_regions(program: Program, geometry: Geometry, shared: int) -> dict[str, list[int]]:
+    """The memory that a program needs besides its arrays: names of `HIDDEN`, and the words that they start with.
+
+    Raises:
+        QgcError: `launch-shared` for a negative size.
+    """
+    if shared < 0:
+        raise fail("launch-shared", f"{shared} bytes of shared memory")
+    words = {SHARED: [0] * (-(-(program.shared + shared) // 4))}
+    return {name: values for name, values in words.items() if values}
 
 
 # Checks ------------------------------------------------------------------------------------------------------------
@@ -219,6 +234,7 @@ def _bank(
         p.name: image[p.name].address if isinstance(a, np.ndarray) else int(a)
         for p, a in zip(program.params, args, strict=True)
     }
+    params |= {region.name: region.address for region in image.regions if region.name in HIDDEN}
     return [_resolve(entry, values, params) & MASK for entry in program.consts]
 
 
@@ -226,4 +242,8 @@ def _resolve(entry: int | str, values: dict[str, int], params: dict[str, int]) -
     if isinstance(entry, int):
         return entry
     symbol = param_symbol(entry)
-    return values[entry] if symbol is None else params[symbol.name] + symbol.addend
+    if symbol is None:
+        return values[entry]
+    if symbol.name not in params:  # a region without a word: any access to it is out of range
+        return MASK & ~3
+    return params[symbol.name] + symbol.addend

@@ -1,12 +1,13 @@
 """Where a launch's arrays lie in machine memory, and the fewest tokens that write them there.
 
-Arrays stand one after another from word 0, in the order of the parameters. One word stays free after each while there
-is room, so that a store just past an array hits no other one and is noticed.
+Arrays stand one after another from word 0, in the order of the parameters; what a program needs besides, such as shared
+memory, comes after them. One word stays free after each while there is room, so that a store just past an array hits no
+other one and is noticed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,7 @@ DTYPES = ("int32", "uint32")
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """An array in memory: the parameter that it is given for, and its words."""
+    """An array in memory: the parameter that it is given for, and its words. A name with a dot is the program's own."""
 
     name: str
     words: range
@@ -33,7 +34,8 @@ class Region:
         return 4 * self.words.start
 
     def __str__(self) -> str:
-        return f"{self.name} ({len(self.words)} words at byte address {self.address})"
+        name = f"{self.name[1:]} memory" if self.name.startswith(".") else self.name
+        return f"{name} ({len(self.words)} words at byte address {self.address})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,12 +62,17 @@ class MemoryImage:
         return f"{past} bytes past the end of {region}" if past >= 0 else f"in {region}"
 
 
-def place_arrays(config: MachineConfig, arrays: Sequence[tuple[str, NDArray[np.generic]]]) -> MemoryImage:
+def place_arrays(
+    config: MachineConfig,
+    arrays: Sequence[tuple[str, NDArray[np.generic]]],
+    own: Mapping[str, Sequence[int]] | None = None,
+) -> MemoryImage:
     """Lay arrays out in memory; one that is given twice has one place.
 
     Args:
         config: the machine.
         arrays: parameter names and arrays of `DTYPES`, in the order of the parameters.
+        own: what the program needs besides: region names, and the words that they start with.
 
     Raises:
         QgcError: `launch-memory` when they do not fit, `launch-overlap` when two share a part of their data.
@@ -81,15 +88,21 @@ def place_arrays(config: MachineConfig, arrays: Sequence[tuple[str, NDArray[np.g
                 hint="pass one array twice, or two arrays that have nothing in common",
             )
         distinct.append(array)
-    total = sum(array.size for array in distinct)
+    own = own or {}
+    total = sum(array.size for array in distinct) + sum(map(len, own.values()))
     if total > config.words:
-        sizes = ", ".join(f"{name} {array.size}" for name, array in arrays)
+        sizes = ", ".join(
+            [
+                *(f"{name} {array.size}" for name, array in arrays),
+                *(f"{n[1:]} {len(w)}" for n, w in own.items()),
+            ]
+        )
         raise fail(
             "launch-memory",
             f"the arrays need {total} words ({sizes}); machine {config.name} has {config.words}",
             hint="pass shorter arrays, or choose a machine with more memory",
         )
-    gap = 1 if total + len(distinct) <= config.words else 0
+    gap = 1 if total + len(distinct) + len(own) <= config.words else 0
     starts: list[int] = []
     words: list[int] = []
     for array in distinct:
@@ -99,6 +112,9 @@ def place_arrays(config: MachineConfig, arrays: Sequence[tuple[str, NDArray[np.g
     for name, array in arrays:
         at = next(start for start, other in zip(starts, distinct, strict=True) if same_array(array, other))
         regions.append(Region(name, range(at, at + array.size)))
+    for name, values in own.items():
+        regions.append(Region(name, range(len(words), len(words) + len(values))))
+        words += [*values, *[0] * gap]
     return MemoryImage(tuple(regions), tuple(words))
 
 

@@ -63,15 +63,25 @@ class RawKernel:
         settings = Settings(frontend, name, config)
         self._kernel = Kernel(Source(code, f"<{name}.cu>", "cuda"), settings, self._sources)
 
-    def __call__(self, grid: Sequence[int], block: Sequence[int], args: Sequence[Any]) -> None:
+    def __call__(
+        self, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *, shared_mem: int = 0
+    ) -> None:
         """Launch and wait; arrays among `args` are updated in place.
+
+        `shared_mem` is the size of the `extern __shared__` arrays in bytes, as in CuPy.
 
         Raises:
             QgcError: the compiler's faults, arguments that do not fit, and faults of the launch.
         """
         with on_stderr() as progress:
             request = Request(
-                _sizes("grid", grid), _sizes("block", block), tuple(args), self._budget, self._model, progress
+                _sizes("grid", grid),
+                _sizes("block", block),
+                tuple(args),
+                self._budget,
+                self._model,
+                progress,
+                shared_mem,
             )
             self.last = self.engine.run(self._kernel, request)
         for number, array in self.last.arrays.items():

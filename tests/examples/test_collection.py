@@ -82,7 +82,9 @@ def compiled(kernel: KernelCase, variant: str, machine: str = "simt4") -> Kernel
 
 def run(name: str, kernel: Kernel, case: Case) -> dict[str, NDArray[np.generic]]:
     """The arrays after a launch on an engine, by name."""
-    result = engine(name).run(kernel, Request(case.grid, case.block, list(case.args.values())))
+    result = engine(name).run(
+        kernel, Request(case.grid, case.block, list(case.args.values()), shared=case.shared)
+    )
     names = list(case.args)
     return {names[number]: array for number, array in result.arrays.items()}
 

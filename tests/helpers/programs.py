@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from qgc.ir.machine.config import MachineConfig
-from qgc.ir.machine.isa import OPS, Unit
+from qgc.ir.machine.isa import OPS, Unit, unit_stages
 from qgc.ir.machine.program import ALWAYS, EXIT, Block, Branch, Guard, Instr, LiveOut, Param, Program, Wait
 from qgc.ir.machine.verify import verify
 from qgc.runtime.launch import Launch, link
@@ -172,7 +172,12 @@ class _Maker:
         if kind == "mask":
             masked.append(stage)
             return Instr("and", self.operand(ready, allow_const=False), "k", const=self.row(self.size - 1))
-        alu = [name for name, spec in OPS.items() if spec.unit is Unit.ALU and name != "nop"]
+        plain = (Unit.ALU, Unit.REVERSE)
+        alu = [
+            name
+            for name, spec in OPS.items()
+            if spec.unit in plain and stage in unit_stages(config, spec.unit) and name != "nop"
+        ]
         op = self.dice.pick(["mul", "mul", "lsum"]) if kind == "mul" else self.dice.pick(alu)
         a, b = self.operand(ready), self.operand(ready)
         const = self.row(self.dice.word()) if "k" in (a, b) else None

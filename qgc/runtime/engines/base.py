@@ -47,6 +47,7 @@ class Request:
             engine's own limit.
         model: for engines that run a checkpoint.
         progress: is told how far it is.
+        shared: bytes of the `extern __shared__` arrays.
     """
 
     grid: Dim3
@@ -55,6 +56,7 @@ class Request:
     budget: int | None = None
     model: ModelChoice = ModelChoice()
     progress: Progress = silent
+    shared: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -53,7 +53,9 @@ class HfEngine:
         checkpoint = self._loaded
         check_fit(checkpoint, program)
         include = checkpoint.baked is None
-        launch = link(program, request.grid, request.block, request.args, include_program=include)
+        launch = link(
+            program, request.grid, request.block, request.args, include_program=include, shared=request.shared
+        )
         run = checkpoint.run(launch, request.budget or BUDGET, request.progress, self.is_sparse)
         return Result(numbered(launch, run), launch, run, checkpoint, self.facts(checkpoint))
 

@@ -23,6 +23,6 @@ class IsaEngine:
         Raises:
             QgcError: what `launch.link` and `isa.run_isa` raise.
         """
-        launch = link(kernel.program, request.grid, request.block, request.args)
+        launch = link(kernel.program, request.grid, request.block, request.args, shared=request.shared)
         run = run_isa(launch, request.budget or BUDGET)
         return Result(numbered(launch, run), launch, run)

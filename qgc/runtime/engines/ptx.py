@@ -34,5 +34,13 @@ class PtxEngine:
         params = pack([(p.offset, p.size) for p in layout], values)
         geometry = Launch(request.grid, request.block)
         budget = request.budget or DEFAULT_BUDGET
-        steps = run(kernel.module, geometry, params, memory, kernel=entry.name, budget=budget)
+        steps = run(
+            kernel.module,
+            geometry,
+            params,
+            memory,
+            kernel=entry.name,
+            dynamic_shared=request.shared,
+            budget=budget,
+        )
         return Result(read_back(memory, names, request.args), facts=(f"{steps} instructions",))

@@ -31,5 +31,7 @@ class SsaEngine:
         values = place(memory, names, request.args)
         sizes = [(p.offset, p.size) for p in function.params]
         geometry = Launch(request.grid, request.block)
-        steps = run(function, geometry, pack(sizes, values), memory, budget=request.budget or DEFAULT_BUDGET)
+        budget = request.budget or DEFAULT_BUDGET
+        params = pack(sizes, values)
+        steps = run(function, geometry, params, memory, dynamic_shared=request.shared, budget=budget)
         return Result(read_back(memory, names, request.args), facts=(f"{steps} operations",))
