@@ -124,7 +124,7 @@ def train(
 @click.command()
 @click.option("-o", "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("host"))
 @click.option(
-    "--steps", type=click.IntRange(min=1), default=1150, show_default=True, help="Batches of 1,536 tokens."
+    "--steps", type=click.IntRange(min=1), default=4000, show_default=True, help="Batches of 1,536 tokens."
 )
 @click.option("--limit", type=float, default=5400, show_default=True, help="Seconds of CPU to give up after.")
 def main(out: Path, steps: int, limit: float) -> None:

@@ -41,9 +41,9 @@ def test_class_and_size(host: Host) -> None:
 
 
 def test_scores() -> None:
-    """Every kind was asked, and no later training may score below the first."""
-    right, number = SCORES["expressions"]
-    assert len(SCORES["kinds"]) == len(KINDS) >= 24 and right / number >= 0.9
+    """Every kind was asked, and at least 22 of 24 first questions of a kind are right."""
+    right, number = SCORES["one of each kind"]
+    assert len(SCORES["kinds"]) == len(KINDS) == number >= 24 and right / number >= 22 / 24
 
 
 def test_expressions_of_unseen_templates(host: Host) -> None:
