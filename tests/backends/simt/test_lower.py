@@ -389,14 +389,23 @@ def test_copies_before_a_loop_are_hoisted_over_its_guard() -> None:
         assert run(program, 1, ints(0), ints(9), n).arrays["b"].tolist() == [n * (n - 1) // 2]
 
 
+def test_a_barrier_and_shared_memory() -> None:
+    """Every thread reads what its neighbour in another group has written before the barrier."""
+    body = (
+        "  %at: i32 = shl %t, 2\n  store.shared.b32 %at, %t\n  barrier 0\n  %o: i32 = xor %at, 16\n"
+        "  %x: i32 = load.shared.b32 %o\n" + STORE.replace("%v", "%x")
+    )
+    launch = link(compile_text(body), (1, 1, 1), (8, 1, 1), (ints(0), ints(*[0] * 8), 0), shared=32)
+    assert run_isa(launch).arrays["b"].tolist() == [4, 5, 6, 7, 0, 1, 2, 3]
+
+
 # Refusals ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("body", "code", "part"),
     [
-        ("  barrier 0\n  ret\n", "simt-op", "barrier"),
-        ("  %x: i32 = load.shared.b32 %t\n" + STORE.replace("%v", "%x"), "simt-space", "shared"),
+        ("  %x: i32 = load.local.b32 %t\n" + STORE.replace("%v", "%x"), "simt-space", "local"),
         ("  %x: i32 = sreg.lanemask_lt\n" + STORE.replace("%v", "%x"), "simt-sreg", "lanemask_lt"),
         ("  %x: i32 = atomic.global.inc.b32 %a, %t\n" + STORE.replace("%v", "%x"), "simt-op", "inc"),
     ],
