@@ -6,7 +6,8 @@ Every launch has a context of its own: a machine token never enters the conversa
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
 
 BUDGET = 1_000_000
 """Generated tokens after which a launch of a chat is given up."""
+
+Shown = Callable[[], AbstractContextManager[Progress]]
+"""Opens what shows the progress of one launch, such as `runtime.progress.on_stderr`."""
+
+
+@contextmanager
+def hidden() -> Iterator[Progress]:
+    """Show nothing."""
+    yield silent
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +85,7 @@ class Device:
     Attributes:
         machine: which machine it is.
         engine: the name of what runs it.
-        progress: is told how far a launch is.
+        shown: shows how far a launch is.
     """
 
     def __init__(
@@ -84,7 +94,7 @@ class Device:
         engine: str = "fast",
         machine: MachineConfig | None = None,
         budget: int = BUDGET,
-        progress: Progress = silent,
+        shown: Shown = hidden,
     ) -> None:
         """Use the checkpoint in `folder`; without one, `engine` has to be an interpreter, and `machine` is given.
 
@@ -104,7 +114,7 @@ class Device:
             raise TypeError("give a folder or a machine")
         self.machine = machine
         self.engine = engine
-        self.progress = progress
+        self.shown = shown
         self._engine = make_engine(engine)
         self._budget = budget
         self._model = ModelChoice(folder=folder)
@@ -139,8 +149,9 @@ class Device:
             QgcError: what linking and running raise.
         """
         began = time.perf_counter()
-        request = Request(grid, block, args, self._budget, self._model, self.progress)
-        result = self._engine.run(kernel, request)
+        with self.shown() as progress:
+            request = Request(grid, block, args, self._budget, self._model, progress)
+            result = self._engine.run(kernel, request)
         seconds = time.perf_counter() - began
         run = result.run
         if run is None:
