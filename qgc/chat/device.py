@@ -16,6 +16,7 @@ from qgc.diagnostics import fail
 from qgc.driver import Kernel, Settings, source
 from qgc.files import read_text
 from qgc.ir.machine.config import MachineConfig
+from qgc.ir.machine.tokens import Vocabulary
 from qgc.runtime.engines import Request
 from qgc.runtime.engines import engine as make_engine
 from qgc.runtime.engines.base import ModelChoice
@@ -76,7 +77,9 @@ class Launched:
         if launch is None or run is None:
             raise TypeError("the engine gave no tokens")
         arrays = {region.name: region.words for region in launch.image.regions}
-        return "\n".join(trace(self.kernel.program, run, arrays))
+        vocabulary = Vocabulary(self.kernel.program.config)
+        fed = " ".join(vocabulary.name(t) for t, own in zip(run.tokens, run.generated, strict=True) if not own)
+        return "\n".join([f"fed {fed}", *trace(self.kernel.program, run, arrays)])
 
 
 class Device:
