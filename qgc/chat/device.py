@@ -78,7 +78,9 @@ class Launched:
             raise TypeError("the engine gave no tokens")
         arrays = {region.name: region.words for region in launch.image.regions}
         vocabulary = Vocabulary(self.kernel.program.config)
-        fed = " ".join(vocabulary.name(t) for t, own in zip(run.tokens, run.generated, strict=True) if not own)
+        fed = " ".join(
+            vocabulary.name(t) for t, own in zip(run.tokens, run.generated, strict=True) if not own
+        )
         return "\n".join([f"fed {fed}", *trace(self.kernel.program, run, arrays)])
 
 
@@ -111,7 +113,9 @@ class Device:
         if folder is not None:
             checkpoint = Checkpoint(folder)
             if checkpoint.baked is not None:
-                raise fail("chat-baked", f"{folder} has kernel {checkpoint.baked} in its weights and runs no other")
+                raise fail(
+                    "chat-baked", f"{folder} has kernel {checkpoint.baked} in its weights and runs no other"
+                )
             machine = checkpoint.machine
         if machine is None:
             raise TypeError("give a folder or a machine")
@@ -162,5 +166,7 @@ class Device:
         generated = [token for token, is_own in zip(run.tokens, run.generated, strict=True) if is_own]
         execs = sum(token.kind == "exec" for token in generated)
         name = kernel.program.kernel.removesuffix("_kernel")
-        done = Launched(name, len(run.tokens) - len(generated), len(generated), execs, seconds, kernel, result)
+        done = Launched(
+            name, len(run.tokens) - len(generated), len(generated), execs, seconds, kernel, result
+        )
         return result.arrays, done

@@ -16,6 +16,7 @@ from qgc.diagnostics import QgcError, Span, fail
 
 if TYPE_CHECKING:
     from qgc.ir.launch import Dim3
+    from qgc.runtime.launch import Argument
 
 Value: TypeAlias = "int | list[int] | list[list[int]]"
 """An integer, a vector, or a matrix as a list of rows."""
@@ -93,7 +94,7 @@ class _Walk:
 
     def apply(self, function: Function, arguments: list[Value], span: Span) -> Value:
         """Launch one function."""
-        rule: Callable[..., Value] = {
+        rules: dict[Form, Callable[..., Value]] = {
             Form.EACH: self._each,
             Form.PAIR: self._pair,
             Form.FOLD: self._fold,
@@ -102,8 +103,8 @@ class _Walk:
             Form.RANGE: self._range,
             Form.TRANSPOSE: self._transpose,
             Form.PRODUCT: self._product,
-        }[function.form]
-        return rule(function, *arguments, span)
+        }
+        return rules[function.form](function, *arguments, span)
 
     def _each(self, function: Function, a: Value, span: Span) -> Value:
         words = _flat(a)
@@ -183,7 +184,7 @@ class _Walk:
         arrays = [np.array(words or [0], dtype=np.int32) for words in inputs]
         out, status = np.zeros(count, dtype=np.int32), np.zeros(1, dtype=np.int32)
         kernel = self._device.compiled(function.source)
-        args = [*arrays, out, status, *numbers]
+        args: list[Argument] = [*arrays, out, status, *numbers]
         after, launched = self._device.launch(kernel, (1, 1, 1), block, args)
         self.launches.append(launched)
         self._told(launched)
@@ -235,7 +236,11 @@ def _size(found: list[Any]) -> int:
 
 def _shape_text(value: Value) -> str:
     shape = _shape(value)
-    names = ("an integer", f"a vector of {shape[0] if shape else 0}", f"a matrix of {' x '.join(map(str, shape))}")
+    names = (
+        "an integer",
+        f"a vector of {shape[0] if shape else 0}",
+        f"a matrix of {' x '.join(map(str, shape))}",
+    )
     return names[len(shape)]
 
 

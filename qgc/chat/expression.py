@@ -64,7 +64,9 @@ def parse(text: str) -> Node:
     from lark.exceptions import UnexpectedInput
 
     if len(text) > MAX_CHARACTERS:
-        raise fail("expression-size", f"the expression has {len(text)} characters; the most is {MAX_CHARACTERS}")
+        raise fail(
+            "expression-size", f"the expression has {len(text)} characters; the most is {MAX_CHARACTERS}"
+        )
     try:
         tree = _parser().parse(text)
     except UnexpectedInput as err:
@@ -93,7 +95,9 @@ def _unexpected(text: str, err: UnexpectedInput) -> QgcError:
         ".": "there are whole numbers only",
         "=": "write a == b to compare",
     }
-    return fail("expression-syntax", f"{found!r} is out of place", _place(text, at, at + len(found)), hints.get(found))
+    return fail(
+        "expression-syntax", f"{found!r} is out of place", _place(text, at, at + len(found)), hints.get(found)
+    )
 
 
 def _place(text: str, start: int, end: int) -> Span:

@@ -121,5 +121,5 @@ def score(session: Session, problem: Problem) -> Score:
 
 def _is_said(wanted: str, text: str) -> bool:
     """Whether a text has a number (no part of a longer one), a list or a word in it; spaces do not count."""
-    text, wanted = (re.sub(r"\s*([\[\],])\s*", r"\1", part).lower() for part in (text, wanted))
+    text, wanted = (re.sub(r"(?<=[\[,])\s+|\s+(?=[\],])", "", part).lower() for part in (text, wanted))
     return not wanted or re.search(rf"(?<![\w-]){re.escape(wanted)}(?!\w|[.,]\d)", text) is not None

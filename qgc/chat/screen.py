@@ -45,9 +45,13 @@ class Screen:
                     if self.shows_trace:
                         click.echo(launched.trace(), err=True)
             case Failed():
-                self._note(f"gpu: {event.call.source}\n{event.fault}" if event.call.launch is None else event.fault)
+                self._note(
+                    f"gpu: {event.call.source}\n{event.fault}" if event.call.launch is None else event.fault
+                )
                 if event.is_final:
-                    click.echo("The GPU has no result; the error is above." if event.call.launch else _sorry(event))
+                    click.echo(
+                        "The GPU has no result; the error is above." if event.call.launch else _sorry(event)
+                    )
 
     def end(self) -> None:
         """End the line of an answer."""

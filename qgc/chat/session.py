@@ -97,7 +97,9 @@ class Session:
         self.sampling = sampling or Sampling()
         self.system = system
 
-    def reply(self, messages: Sequence[Message], turn: Turn, sampling: Sampling | None = None) -> Iterator[Event]:
+    def reply(
+        self, messages: Sequence[Message], turn: Turn, sampling: Sampling | None = None
+    ) -> Iterator[Event]:
         """Answer the last message; `turn` grows as the events come, so that an interrupted turn is not lost."""
         chosen = sampling or self.sampling
         start = self.prompt(messages)

@@ -78,7 +78,9 @@ class ModelTalker:
     The context of the last call is used again as far as the next text begins with it.
     """
 
-    def __init__(self, folder: Path, is_whole: bool = False, dtype: str = "auto", device: str = "auto") -> None:
+    def __init__(
+        self, folder: Path, is_whole: bool = False, dtype: str = "auto", device: str = "auto"
+    ) -> None:
         """Load the model and its tokenizer, without the machine's tokens: no text can become one.
 
         Raises:
@@ -216,9 +218,7 @@ def load_whole(checkpoint: Checkpoint, dtype: str, device: str) -> Any:
     kind = checkpoint.manifest["dtype"] if dtype == "auto" else dtype
     _quiet()
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            checkpoint.folder, dtype=kind, local_files_only=True
-        )
+        model = AutoModelForCausalLM.from_pretrained(checkpoint.folder, dtype=kind, local_files_only=True)
     except (OSError, ValueError, RuntimeError, KeyError) as err:
         raise _unloaded(checkpoint.folder, err) from err
     return model.to(place).eval()

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from qgc.cli.conversation import FOLDER, MODE, MODEL, SAMPLING, open_session
+from qgc.cli.conversation import FOLDER, MODE, MODEL, SAMPLING, TRACE, open_session
 
 
 @click.command()
@@ -15,6 +15,7 @@ from qgc.cli.conversation import FOLDER, MODE, MODEL, SAMPLING, open_session
 @click.argument("question")
 @MODE
 @SAMPLING
+@TRACE
 @MODEL
 def command(folder: Path, question: str, mode: str, show_trace: bool, **options: Any) -> None:
     """Ask a merged model one question.

@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
-from qgc.cli.conversation import FOLDER, MODE, MODEL, SAMPLING, open_session
+from qgc.cli.conversation import FOLDER, MODE, MODEL, SAMPLING, TRACE, open_session
 
 
 @click.command()
 @FOLDER
 @MODE
 @SAMPLING
+@TRACE
 @MODEL
 def command(folder: Path, mode: str, show_trace: bool, **options: Any) -> None:
     """Talk with a merged model.

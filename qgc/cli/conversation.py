@@ -13,7 +13,9 @@ from qgc.runtime.device import DEVICES
 if TYPE_CHECKING:
     from qgc.chat.session import Session
 
-FOLDER = click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
+FOLDER = click.argument(
+    "folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
 MODE = click.option(
     "--mode",
     type=Name("mode", ("normal", "advanced")),
@@ -73,8 +75,8 @@ SAMPLING = several(
         show_default=True,
         help="Tokens of text in one turn.",
     ),
-    click.option("--show-trace", is_flag=True, help="Print all tokens of every launch to stderr."),
 )
+TRACE = click.option("--show-trace", is_flag=True, help="Print all tokens of every launch to stderr.")
 
 
 def open_session(folder: Path, mode: str, options: dict[str, Any]) -> Session:

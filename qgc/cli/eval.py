@@ -39,7 +39,9 @@ def command(folder: Path, mode: str, as_json: bool, out: str, **options: Any) ->
         for number, score in enumerate(evaluate(session, mode), 1):
             progress("questions", number, total)
             scores.append(score)
-    content = json.dumps(summary(mode, scores), indent=2, ensure_ascii=False) if as_json else table(mode, scores)
+    content = (
+        json.dumps(summary(mode, scores), indent=2, ensure_ascii=False) if as_json else table(mode, scores)
+    )
     write_output(out, content + "\n")
 
 
