@@ -10,7 +10,7 @@ READY := $(VENV)/ready
 TEST  := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run host test test-slow lint type bless golden-check bench clean
+.PHONY: help setup run chat host test test-slow lint type bless golden-check bench clean
 
 help:  ## Say what each target does.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -19,11 +19,23 @@ setup: $(READY)  ## Make .venv with every version pinned by constraints.txt.
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet $(PIP_OPTIONS) -c constraints.txt -e '.[dev,nvrtc,clang,plot]'
+	$(BIN)/python -m pip install --quiet $(PIP_OPTIONS) -c constraints.txt -e '.[dev,nvrtc,clang,plot,serve]'
 	@touch $@
 
 run: setup  ## Run a CUDA dot product inside a language model: it prints 32.
 	$(BIN)/qgc run examples/dot.cu --block 3 a=1,2,3 b=4,5,6 out=0 --engine hf --check
+
+# Where the widened host and the merged model are kept; 5.5 GB.
+CHAT ?= $(or $(QGC_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/qgc)/chat
+
+chat: $(CHAT)/merged/qgc.json  ## Put a GPU into the language model of host/ and talk with it.
+	$(BIN)/qgc chat $(CHAT)/merged
+
+$(CHAT)/merged/qgc.json: host/model.safetensors | $(READY)
+	@mkdir -p $(CHAT)
+	$(BIN)/qgc widen host -o $(CHAT)/wide --shape small
+	rm -rf $(CHAT)/merged
+	$(BIN)/qgc build --base $(CHAT)/wide -o $(CHAT)/merged
 
 host: setup  ## Train the small language model of host/ from scratch, on one CPU thread.
 	$(BIN)/python -m qgc.host.train -o host
