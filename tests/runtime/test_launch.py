@@ -100,9 +100,9 @@ def test_a_program_in_the_weights_is_left_out_of_the_prompt() -> None:
 @pytest.mark.parametrize(
     ("threads", "expected"),
     [
-        (1, ["<start:w0:m0001>", "<warp:w0>"]),
-        (4, ["<start:w0:m1111>", "<warp:w0>"]),
-        (7, ["<start:w0:m1111>", "<start:w1:m0111>", "<warp:w0>"]),
+        (1, ["<start:w0:m0001>", "<warp:w0:none:b0>"]),
+        (4, ["<start:w0:m1111>", "<warp:w0:none:b0>"]),
+        (7, ["<start:w0:m1111>", "<start:w1:m0111>", "<warp:w0:none:b0>"]),
     ],
 )
 def test_threads(threads: int, expected: list[str]) -> None:
@@ -115,7 +115,14 @@ def test_blocks_of_a_grid_follow_each_other_and_keep_memory() -> None:
     assert len(linked.prompts) == 6
     assert run_isa(linked).arrays["out"].tolist() == [0, 1, 2, 0, 1, 2, 9]
     names = [[Vocabulary(linked.program.config).name(t) for t in prompt] for prompt in linked.prompts]
-    assert names[1] == ["<const:1>", "<mem_s:1>", "<const:5>", "<mem_s:1>", "<start:w0:m0001>", "<warp:w0>"]
+    assert names[1] == [
+        "<const:1>",
+        "<mem_s:1>",
+        "<const:5>",
+        "<mem_s:1>",
+        "<start:w0:m0001>",
+        "<warp:w0:none:b0>",
+    ]
     assert "<mem_s:0>" in names[3]
 
 
