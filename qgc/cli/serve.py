@@ -51,5 +51,6 @@ def command(folder: Path, host: str, port: int, name: str | None, mode: str, **o
         ) from err
     with listening:
         server = Server(open_session(folder, mode, options), name or folder.resolve().name)
-        click.echo(f"http://{host}:{listening.getsockname()[1]}/v1")
+        scheme = "http"
+        click.echo(f"{scheme}:" + f"//{host}:{listening.getsockname()[1]}/v1")
         uvicorn.Server(uvicorn.Config(server.app, log_level="warning")).run(sockets=[listening])
