@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 SATURATED = 104.0
 """exp of minus this is below half of float32's smallest number, so sigmoid is exactly 0 or 1."""
+ROUNDED = 15 / 16
+"""What is left of a wire at least when bfloat16 has rounded it in every layer that adds to it."""
 TOKENS = 1 << 20
 """Of a context at most (`max_position_embeddings`)."""
 Tensor = Callable[[str], "torch.Tensor"]
@@ -193,8 +195,22 @@ class Analysis:
 
     def _decided(self, proof: LayerProof, matrix: Matrix, rows: Rows, label: Callable[[int], str]) -> None:
         used = matrix.used
+        self._refuse(proof, self._feels_wide(matrix, rows), label, f"a wire has more bits than {self.dtype}")
         self._share(proof, np.where(used, rows.share, 0.0), label)
         self._share(proof, np.where(used, rows.size, 0.0), label)
+
+    def _feels_wide(self, matrix: Matrix, rows: Rows) -> NDArray[np.bool_]:
+        """Rows that a rounded wire could change. A wire above 2**8 is rounded in bfloat16: it may only shut what it shuts anyway."""
+        x = self.residual
+        size = np.maximum(x.high, -x.low)
+        size[list(self.layout.code.values())] = 0.0
+        entry = (size > self.whole)[matrix.column]
+        a = matrix.value * self.factor
+        rising = entry & ((a > 0) | (x.low[matrix.column] < 0))
+        drop = matrix.sums(np.where(entry, -a, 0.0)) * self.whole * ROUNDED
+        touched = matrix.sums(entry.astype(np.float64)) > 0
+        stays_open: NDArray[np.bool_] = touched & (rows.high - drop > -GATE)
+        return stays_open | (matrix.sums(rising.astype(np.float64)) > 0)
 
     def _share(self, proof: LayerProof, share: Vector, label: Callable[[int], str]) -> None:
         """Keep the largest share of a margin; one of 1 or more is a fault."""
