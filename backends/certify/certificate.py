@@ -26,12 +26,16 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a folder holds: its `config.json`, its `qgc.json`, the names of its tensors, and a reader of one tensor."""
+    """What a folder holds: its `config.json`, its `qgc.json`, the names of its tensors, and a reader of one tensor.
+
+    `close` lets go of the files that were read; it is called after each layer, so that memory stays at one of them.
+    """
 
     config: Mapping[str, Any]
     manifest: Mapping[str, Any]
     names: frozenset[str]
     tensor: Callable[[str], torch.Tensor]
+    close: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,8 @@ def certify(stored: Stored, plan: Plan, dtypes: tuple[str, ...], progress: Progr
         if all(read[name].shape == expected[name].shape for name in expected):
             for analysis, proofs in zip(analyses, proved, strict=True):
                 proofs.append(analysis.layer(number, read.__getitem__))
+        del read, expected
+        stored.close()
     table = stored.tensor("model.embed_tokens.weight")
     proofs_of = [
         _proof(plan, dtype, layers, table, vocabulary.size)

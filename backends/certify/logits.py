@@ -37,7 +37,9 @@ class LogitMargin:
         return self.gap > self.rounding
 
 
-def logit_margin(layout: Layout, table: torch.Tensor, tokens: int, dtype: str) -> tuple[LogitMargin, list[Fault]]:
+def logit_margin(
+    layout: Layout, table: torch.Tensor, tokens: int, dtype: str
+) -> tuple[LogitMargin, list[Fault]]:
     """Bound the logits from the stored table, `[rows, hidden]`, whose first `tokens` rows are the machine's.
 
     On a code coordinate is the next token's bit, +-CODE_LEVEL, the token's own +-1, and what bfloat16 rounds. On others is what
@@ -53,7 +55,7 @@ def logit_margin(layout: Layout, table: torch.Tensor, tokens: int, dtype: str) -
     for wire, info in enumerate(layout.netlist.wires):
         if (place := layout.coordinate[wire]) >= 0 and wire not in gone:
             left[place] = max(left[place], info.high, -info.low)
-    rows = table[:tokens].double().numpy().copy()
+    rows = table[:tokens].float().numpy().copy()
     rows[:, constants] = 0
     rows[:, code] = 0
     strayed = float((np.abs(rows) @ left).max())
@@ -65,5 +67,7 @@ def logit_margin(layout: Layout, table: torch.Tensor, tokens: int, dtype: str) -
     rounding = 2 * (sums + 3 * most * 2.0 ** -BITS[dtype])
     found = LogitMargin(right, gap, rounding)
     if not (found.is_enough and math.isfinite(gap)):
-        faults.append(Fault(-1, "logits", f"the right token leads by {gap:g}, rounding takes up to {rounding:g}"))
+        faults.append(
+            Fault(-1, "logits", f"the right token leads by {gap:g}, rounding takes up to {rounding:g}")
+        )
     return found, faults

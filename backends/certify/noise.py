@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from qgc.backends.certify.arithmetic import BITS, SINGLE_BITS, SPREAD, Matrix, Residual, Rows, Vector, absorbed, grid_of, product
+from qgc.backends.certify.arithmetic import (
+    BITS,
+    SINGLE_BITS,
+    SPREAD,
+    Matrix,
+    Residual,
+    Rows,
+    Vector,
+    absorbed,
+    grid_of,
+    product,
+)
 from qgc.backends.certify.compare import Fault
 from qgc.backends.certify.places import Places
 from qgc.backends.weights.deltanet import READ_LEVEL
@@ -102,7 +113,10 @@ class Analysis:
         for wire, (born, _) in enumerate(self._lives):
             place = self.layout.coordinate[wire]
             if place >= 0 and born < time <= self._gone.get(wire, end):
-                low[place], high[place] = self.layout.netlist.wires[wire].low, self.layout.netlist.wires[wire].high
+                low[place], high[place] = (
+                    self.layout.netlist.wires[wire].low,
+                    self.layout.netlist.wires[wire].high,
+                )
         code = list(self.layout.code.values())
         low[code], high[code] = -1.0, 2 * CODE_LEVEL + 1
         self.residual.low, self.residual.high = low, high
@@ -128,7 +142,9 @@ class Analysis:
                 proof.heads = int(matrix.used.sum())
                 half = rows.may_be_zero & matrix.used
                 self._refuse(proof, half & (rows.noise > 0), label, "beta is not exactly one half")
-                self._refuse(proof, matrix.used & (rows.least < SATURATED), label, "beta is not exactly 0 or 1")
+                self._refuse(
+                    proof, matrix.used & (rows.least < SATURATED), label, "beta is not exactly 0 or 1"
+                )
             else:
                 self._refuse(proof, matrix.used & rows.may_be_zero, label, "silu may be given 0")
                 exact = tail(rows.least) < rows.least * absorbed()
@@ -168,7 +184,11 @@ class Analysis:
         size = np.where(used, np.maximum(np.abs(up.low), np.abs(up.high)), 0.0)
         grid = np.where(used, gate.grid, 1.0) * np.where(used, up.grid, 1.0)
         promised = np.zeros(len(used), dtype=bool)
-        for what, value, unit in (("gate", opened, gate.grid), ("factor", size, up.grid), ("product", opened * size, grid)):
+        for what, value, unit in (
+            ("gate", opened, gate.grid),
+            ("factor", size, up.grid),
+            ("product", opened * size, grid),
+        ):
             with np.errstate(invalid="ignore"):
                 wide = used & (value > self.whole * unit)
             if self.dtype == "float32":
@@ -180,7 +200,9 @@ class Analysis:
         noise = np.where(used, np.maximum.reduce([shut, zero, opened * up.noise]), 0.0)
         self._add(proof, Matrix.of(tensor("mlp.down_proj.weight")), noise, opened * size, grid, 1)
 
-    def _add(self, proof: LayerProof, out: Matrix, noise: Vector, size: Vector, grid: Vector, _dim: int) -> None:
+    def _add(
+        self, proof: LayerProof, out: Matrix, noise: Vector, size: Vector, grid: Vector, _dim: int
+    ) -> None:
         """Add a projection's result to the residual, where the sum is exact but for noise."""
         layer = proof.layer
         term_grid = out.least(grid_of(out.value) * grid[out.column])

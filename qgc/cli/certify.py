@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="The arithmetic to prove it for: float32, bfloat16 or both.",
 )
-@click.option("--bake", metavar="PROGRAM", type=SOURCE, help="The program that is in the weights: a .blocks file.")
+@click.option(
+    "--bake", metavar="PROGRAM", type=SOURCE, help="The program that is in the weights: a .blocks file."
+)
 @click.option(
     "--worst", type=click.IntRange(1), default=20, show_default=True, help="Faults to print at most."
 )

@@ -52,7 +52,7 @@ def certify_folder(
     files = Files(folder)
     progress("plan", 0, 1)
     made = plan(checkpoint.machine, shape, program)
-    stored = Stored(files.config, manifest, frozenset(files.names), files.tensor)
+    stored = Stored(files.config, manifest, frozenset(files.names), files.tensor, files.close)
     return certify(stored, made, dtypes, progress)
 
 

@@ -101,6 +101,10 @@ class Files:
             raise fail("fast-checkpoint", f"{self._folder}: tensor {name} cannot be read: {err}") from err
         return tensor
 
+    def close(self) -> None:
+        """Unmap every file that no tensor is left of."""
+        self._open.clear()
+
     def _opened(self, file: str, what: str) -> Any:
         """A file, mapped once; `what` is wanted of it."""
         from safetensors import SafetensorError, safe_open
