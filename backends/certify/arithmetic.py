@@ -65,7 +65,7 @@ class Matrix:
 
     def sums(self, terms: Vector) -> Vector:
         """The sum of one term an entry, by row."""
-        return np.bincount(self.row, terms, self.rows)
+        return np.bincount(self.row, terms, self.rows).astype(np.float64, copy=False)
 
     def least(self, terms: Vector) -> Vector:
         """The least of one term an entry, by row; infinity where there is none."""

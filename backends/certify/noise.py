@@ -38,8 +38,8 @@ from qgc.ir.layout.weights_evaluate import EPS
 if TYPE_CHECKING:
     import torch
 
-SATURATED = 104.0
-"""exp of minus this is below half of float32's smallest number, so sigmoid is exactly 0 or 1."""
+SATURATED = 110.0
+"""exp of minus this is 800 times below float32's smallest number, so silu and sigmoid of it are exactly 0, however exp is rounded."""
 ROUNDED = 15 / 16
 """What is left of a wire at least when bfloat16 has rounded it in every layer that adds to it."""
 TOKENS = 1 << 20
@@ -172,7 +172,10 @@ class Analysis:
         gate_m, up_m = (Matrix.of(tensor(f"mlp.{name}.weight")) for name in ("gate_proj", "up_proj"))
         gate, up = product(gate_m, x, self.factor), product(up_m, x, self.factor)
         proof.units = int(gate_m.used.sum())
-        label = lambda unit: self.places.unit(layer, unit)  # noqa: E731
+
+        def label(unit: int) -> str:
+            return self.places.unit(layer, unit)
+
         self._decided(proof, gate_m, gate, lambda unit: f"gate of {label(unit)}")
         self._decided(proof, up_m, up, lambda unit: f"factor of {label(unit)}")
         used = gate_m.used & up_m.used

@@ -81,12 +81,16 @@ def _rounded(value: np.float32, dtype: str) -> np.float32:
 
 
 def _counting() -> Iterator[str]:
-    """A counter's row, token by token: halving is exact, and a reset gives the level from wherever the row is."""
+    """A counter's row, token by token: halving is exact, and a reset gives the level from wherever the row is.
+
+    What a row moves half way to is silu of minus the level, almost 0.
+    """
     level, row = _f(COUNTER_LEVEL), _f(COUNTER_LEVEL)
+    nothing = _f(-COUNTER_LEVEL * np.exp(-COUNTER_LEVEL))
     for n in range(HALVINGS):
         if _f(row + _f(level - row)) != level:
             yield f"a counter that was halved {n} times is not reset exactly"
-        half = _f(row + _f(-row * _f(0.5)))
+        half = _f(row + _f(_f(nothing - row) * _f(0.5)))
         if n < 8 and half != row / 2:
             yield f"a counter is not halved exactly after {n} times"
         row = half

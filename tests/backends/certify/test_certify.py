@@ -19,6 +19,7 @@ from qgc.backends.circuits.machine.run import token_fields
 from qgc.backends.weights.checkpoint import linear_layer
 from qgc.cli.main import cli
 from qgc.ir.layout.layout_evaluate import evaluator
+from qgc.ir.layout.weights import STATE_LEVEL
 from qgc.ir.machine.config import PRESETS
 from qgc.ir.machine.tokens import Vocabulary
 from qgc.ir.netlist.evaluate import Affine, Evaluator
@@ -279,7 +280,7 @@ def test_a_level_of_another_significand_is_not_read_exactly(monkeypatch: pytest.
 
 
 def test_a_counter_beside_weak_bits_is_felt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reads, "COUNTER_LEVEL", reads.STATE_LEVEL / 64)
+    monkeypatch.setattr(reads, "COUNTER_LEVEL", STATE_LEVEL / 64)
     assert "the norm feels a counter" in list(reads.faults("float32"))
 
 
