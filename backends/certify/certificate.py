@@ -20,7 +20,10 @@ from qgc.ir.machine.tokens import Vocabulary
 if TYPE_CHECKING:
     import torch
 
-DTYPES = ("float32", "bfloat16")
+    from qgc.backends.certify.merged import MergedPart
+
+READING = ("gate_proj.weight", "up_proj.weight", "in_proj_qkv.weight", "in_proj_z.weight", "in_proj_b.weight")
+"""The matrices that are given the normalised residual."""
 Progress = Callable[[str, int, int], None]
 
 
@@ -78,8 +81,10 @@ class Certificate:
         return {"passes": self.passes, **asdict(self)}
 
 
-def certify(stored: Stored, plan: Plan, dtypes: tuple[str, ...], progress: Progress) -> Certificate:
-    """Certify a stand-alone checkpoint of a machine's plan; every tensor is read once, a layer at a time.
+def certify(
+    stored: Stored, plan: Plan, dtypes: tuple[str, ...], progress: Progress, merged: MergedPart | None = None
+) -> Certificate:
+    """Certify a checkpoint of a machine's plan, stand-alone or `merged`; every tensor is read once, a layer at a time.
 
     Raises:
         QgcError: when a tensor cannot be read.
@@ -88,33 +93,48 @@ def certify(stored: Stored, plan: Plan, dtypes: tuple[str, ...], progress: Progr
     count = layout.schedule.layers
     analyses = [Analysis(layout, dtype) for dtype in dtypes]
     proved: list[list[LayerProof]] = [[] for _ in dtypes]
-    found = [*_outside(stored, plan), *_ends(stored, plan)]
+    found = [*merged.ends(plan)] if merged else [*_outside(stored, plan), *_ends(stored, plan)]
     places, seen = Places(layout), len(_table_names())
     for number, weights in enumerate(plan.layers()):
         progress("certify", number, count)
-        prefix = f"model.layers.{number}."
-        expected = linear_layer(layout.shape, weights)
+        prefix = f"{merged.prefix if merged else 'model.'}layers.{number}."
+        expected = merged.layer(layout.shape, weights) if merged else linear_layer(layout.shape, weights)
         read = {name: stored.tensor(prefix + name) for name in expected}
         found += differences(number, read.__getitem__, expected, _named(places, number))
         seen += len(expected)
         if all(read[name].shape == expected[name].shape for name in expected):
+            tensor = _without(read, merged.coordinates if merged else ())
             for analysis, proofs in zip(analyses, proved, strict=True):
-                proofs.append(analysis.layer(number, read.__getitem__))
+                proofs.append(analysis.layer(number, tensor))
         del read, expected
         stored.close()
-    table = stored.tensor("model.embed_tokens.weight")
-    proofs_of = [
-        _proof(plan, dtype, layers, table, vocabulary.size)
-        for dtype, layers in zip(dtypes, proved, strict=True)
-    ]
-    seen += len(idle_attention_layer(layout.shape))
+    progress("logits", 0, 1)
+    proofs_of = []
+    for dtype, layers in zip(dtypes, proved, strict=True):
+        if merged:
+            margin, faults = merged.logits(plan, dtype)
+        else:
+            table = stored.tensor("model.embed_tokens.weight")
+            margin, faults = logit_margin(layout, table, vocabulary.size, dtype)
+        reads = [Fault(-1, "memory reads", what) for what in read_faults(dtype)]
+        proofs_of.append(Proof(dtype, layers, margin, [*reads, *faults]))
+    seen += len(linear_layer(layout.shape, {}) if merged else idle_attention_layer(layout.shape))
     return Certificate(plan.machine.name, layout.shape.name, seen, found, proofs_of)
 
 
-def _proof(plan: Plan, dtype: str, layers: list[LayerProof], table: torch.Tensor, tokens: int) -> Proof:
-    margin, faults = logit_margin(plan.layout, table, tokens, dtype)
-    reads = [Fault(-1, "memory reads", what) for what in read_faults(dtype)]
-    return Proof(dtype, layers, margin, [*reads, *faults])
+def _without(
+    tensors: Mapping[str, torch.Tensor], coordinates: tuple[int, ...]
+) -> Callable[[str], torch.Tensor]:
+    """Tensors as machine tokens see them: what reads coordinates that are exactly 0 on them does nothing."""
+
+    def tensor(name: str) -> torch.Tensor:
+        found = tensors[name]
+        if coordinates and name.endswith(READING):
+            found = found.clone()
+            found[:, list(coordinates)] = 0
+        return found
+
+    return tensor
 
 
 def _named(places: Places, layer: int) -> Callable[[str, int, int], str]:

@@ -78,7 +78,7 @@ def _proof(proof: Proof, worst: int) -> Iterator[str]:
             f"{layer.share:11.2%}  {layer.where}"
         )
     logits = proof.logits
-    yield f"logits: the right token leads by at least {logits.gap:.0f} of {logits.right:.0f}; rounding takes at most {logits.rounding:.0f}"
+    yield f"logits: the right token leads by at least {logits.gap:.4g} of {logits.right:.5g}; rounding takes at most {logits.rounding:.3g}"
     if proof.all_faults:
         yield from _faults(proof.all_faults, worst)
 

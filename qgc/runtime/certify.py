@@ -25,8 +25,7 @@ def certify_folder(
     """Certify a checkpoint folder; `program` is the one that is baked into it, if any.
 
     Raises:
-        QgcError: `checkpoint-manifest` when the folder holds no machine, `certify-merged` when it holds a base as well,
-            `certify-program` when its baked program is missing or another, `fast-checkpoint` when a file cannot be read.
+        QgcError: `checkpoint-manifest` when the folder holds no machine, `certify-program` when its baked program is missing or another, `fast-checkpoint` when a file cannot be read.
     """
     from qgc.backends.certify.certificate import Stored, certify
     from qgc.backends.weights.plan import plan
@@ -34,12 +33,6 @@ def certify_folder(
 
     checkpoint = Checkpoint(folder)
     manifest = checkpoint.manifest
-    if "base" in manifest:
-        raise fail(
-            "certify-merged",
-            f"{folder} is merged into {manifest['base'].get('name')}; only stand-alone checkpoints are certified",
-            hint="`qgc build` has proved its margin when it was written: base.margin in qgc.json",
-        )
     if checkpoint.baked != (program and program.kernel):
         held = f"the program {checkpoint.baked}" if checkpoint.baked else "no program"
         given = f"the program {program.kernel}" if program else "none"
@@ -51,9 +44,14 @@ def certify_folder(
     shape = _shape(folder, manifest)
     files = Files(folder)
     progress("plan", 0, 1)
-    made = plan(checkpoint.machine, shape, program)
+    merged = None
+    if "base" in manifest:
+        from qgc.backends.certify.merged import MergedPart
+
+        merged = MergedPart(folder, manifest)
+    made = plan(checkpoint.machine, shape, program, lambda _: merged.coordinates if merged else ())
     stored = Stored(files.config, manifest, frozenset(files.names), files.tensor, files.close)
-    return certify(stored, made, dtypes, progress)
+    return certify(stored, made, dtypes, progress, merged)
 
 
 def _shape(folder: Path, manifest: dict[str, Any]) -> ModelShape:

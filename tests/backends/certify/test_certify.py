@@ -25,6 +25,7 @@ from qgc.ir.machine.tokens import Vocabulary
 from qgc.ir.netlist.evaluate import Affine, Evaluator
 from qgc.ir.netlist.graph import Graph, head_signals
 from qgc.runtime.checkpoint import Checkpoint
+from tests.helpers.bases import random_base
 from tests.helpers.machines import Context, contexts
 from tests.helpers.plans import planned
 from tests.helpers.programs import multi_block, sample
@@ -328,14 +329,59 @@ def test_another_configuration(copy: Path) -> None:
     assert "config.json rms_norm_eps: is 1e-05, must be 1e-06" in result.stdout
 
 
-def test_a_merged_checkpoint_is_refused(copy: Path) -> None:
+def test_a_manifest_that_does_not_say_how_it_was_merged(copy: Path) -> None:
     path = copy / "qgc.json"
     manifest = json.loads(path.read_text())
     path.unlink()
     path.write_text(json.dumps({**manifest, "base": {"name": "somebody"}}))
     result = certify(copy)
     assert result.exit_code == 1
-    assert "certify-merged" in result.stderr
+    assert "does not say how it was merged" in result.stderr
+
+
+@pytest.fixture(scope="module", params=[0.0, 0.05], ids=["guard", "direction"])
+def merged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A machine in front of a random base."""
+    from qgc.backends.merge.base import Base
+    from qgc.backends.merge.checkpoint import build, prepare
+
+    root = tmp_path_factory.mktemp("merged")
+    random_base(root / "base", layers=2, mean=request.param, rows=300)
+    build(prepare(Base(str(root / "base")), NANO), root / "merged")
+    yield root / "merged"
+    shutil.rmtree(root)
+
+
+def test_a_merged_checkpoint_is_certified(merged: Path) -> None:
+    result = certify(merged, "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    written = json.loads((merged / "qgc.json").read_text())["base"]["margin"]
+    logits = facts["proofs"][0]["logits"]
+    assert logits["gap"] == pytest.approx(min(written["machine"], written["text"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "expected"),
+    [
+        ("model.layers.5.mlp.gate_proj.weight", (3, 3), 0.5, "layer 5 mlp.gate_proj.weight: [3, 3]"),
+        ("model.layers.16.mlp.up_proj.weight", (2, 2), 0.5, "the closing layer"),
+        ("lm_head.weight", (310, 5), 0.5, "lm_head.weight: [10, 5]"),
+        ("model.embed_tokens.weight", (310, 5), 0.5, "embed_tokens.weight: [10, 5]"),
+        ("model.layers.17.mlp.down_proj.weight", (0, 0), 1e30, "its layers add up to"),
+    ],
+)
+def test_a_change_in_a_merged_checkpoint_is_found(
+    merged: Path, tmp_path: Path, name: str, place: tuple[int, int], value: float, expected: str
+) -> None:
+    """In the machine, in the closing layer, in its rows, and in the base, where only size matters."""
+    folder = tmp_path / "copy"
+    shutil.copytree(merged, folder, copy_function=lambda a, b: Path(b).hardlink_to(a))
+    change(folder, name, place, value)
+    result = certify(folder, "--dtype", "float32")
+    assert result.exit_code == 1
+    assert expected in result.stdout
+    shutil.rmtree(folder)
 
 
 def test_a_program_that_is_not_in_it(nano: Checkpoint) -> None:
