@@ -59,8 +59,8 @@ class Base:
         norm: `[hidden]`, the factors 1 + w of its final norm.
     """
 
-    def __init__(self, name: str) -> None:
-        """Open a base.
+    def __init__(self, name: str, is_merged: bool = False) -> None:
+        """Open a base, or a merged checkpoint as a whole.
 
         Raises:
             QgcError: `base-missing` or `base-download`; `base-checkpoint` when files are missing or cut off; `base-kind`
@@ -75,7 +75,7 @@ class Base:
                 f"{name} is a {kind!r} model",
                 hint="bases are of the classes qwen3_5 and qwen3_5_text",
             )
-        if (self.folder / "qgc.json").exists():
+        if not is_merged and (self.folder / "qgc.json").exists():
             raise fail(
                 "base-merged", f"{name} holds a machine already", hint="give the model that it was made from"
             )

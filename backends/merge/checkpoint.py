@@ -28,12 +28,15 @@ from qgc.backends.weights.memory import memory_banks
 from qgc.backends.weights.plan import Plan, plan
 from qgc.diagnostics import fail
 from qgc.ir.layout.schedule import Schedule, lives
+from qgc.ir.layout.shape import ModelShape
 from qgc.ir.layout.weights import LayerWeights, tensor_shapes
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.tokens import Vocabulary
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
+    from numpy.typing import NDArray
 
 Progress = Callable[[str, int, int], None]
 
@@ -223,7 +226,8 @@ def _files(merge: Merge) -> Iterator[list[Part]]:
     yield [Part("lm_head.weight", merge.dtype, shape, lambda: _head(merge, table))]
     closing = closing_layer(base.shape, merge.code, merge.silence)
     for number, layer in enumerate(chain(merge.plan.layers(), [closing])):
-        tensors = silent_layer(merge, layer, is_closing=layer is closing)
+        deciding = deciding_units(merge.code) if layer is closing else None
+        tensors = silent_layer(base.shape, merge.silence, layer, deciding)
         yield [whole(f"{base.prefix}layers.{number}.{k}", t, merge.dtype) for k, t in tensors.items()]
     for names in base.files().values():
         kept = [n for n in names if n not in (f"{base.prefix}embed_tokens.weight", "lm_head.weight")]
@@ -243,33 +247,47 @@ def _head(merge: Merge, table: Any) -> Iterator[torch.Tensor]:
     import torch
 
     yield from (rows for _, rows in row_chunks(merge.base.head))
-    own = torch.zeros(table.shape)
-    signs = merge.base.norm[merge.code].sign()
-    own[:, merge.code] = torch.from_numpy(table[:, merge.code]) * signs * merge.margin.scale
-    yield own
+    yield output_rows(table, merge.code, merge.base.norm, merge.margin.scale)
     yield torch.zeros(merge.rows - merge.base.rows - len(table), table.shape[1])
 
 
-def silent_layer(merge: Merge, layer: LayerWeights, is_closing: bool = False) -> dict[str, torch.Tensor]:
+def silent_layer(
+    shape: ModelShape, silence: Silence, layer: LayerWeights, deciding: int | None = None
+) -> dict[str, torch.Tensor]:
     """All tensors of a compiled layer, with -W times the functional in every row that opens something.
+
+    Args:
+        shape, silence: of the base.
+        layer: what is not 0.
+        deciding: how many units are shut on text; None: all. Those after them take the guard away.
 
     Raises:
         QgcError: `merge-silence`.
     """
     import torch
 
-    shape, silence = merge.base.shape, merge.silence
     tensors = linear_layer(shape, layer)
     places = list(silence.coordinates)
     for name in GATED:
         rows = tensors[name]
         used = rows.any(dim=1).nonzero().flatten()
-        if is_closing:
-            used = used[used < deciding_units(merge.code)]
+        if deciding is not None:
+            used = used[used < deciding]
         if name in tensor_shapes(shape) and len(used):
             weight = silence.strength(float(rows[used].norm(dim=1).max()), shape.hidden)
             rows[used[:, None], torch.tensor(places)] = -weight * torch.tensor(silence.weights)
     return tensors
+
+
+def output_rows(
+    table: NDArray[np.float32], code: list[int], norm: torch.Tensor, scale: float
+) -> torch.Tensor:
+    """The machine's rows of the output table, `[tokens, hidden]`: their codes, with the signs of the last norm's factors."""
+    import torch
+
+    own = torch.zeros(table.shape)
+    own[:, code] = torch.from_numpy(table[:, code]) * norm[code].sign() * scale
+    return own
 
 
 def _kept(merge: Merge, name: str) -> Part:

@@ -14,15 +14,17 @@ The final norm and the output table follow: the right row against every other ro
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
-from qgc.backends.merge.base import Base, row_chunks
+from qgc.backends.merge.base import row_chunks
 from qgc.backends.merge.closing import STRONG
 from qgc.diagnostics import fail
 from qgc.ir.layout.layout import Layout
+from qgc.ir.layout.shape import ModelShape
 from qgc.ir.layout.weights import CODE_LEVEL
 
 ROUNDING = {"float32": 2.0**-14, "bfloat16": 2.0**-6}
@@ -30,6 +32,41 @@ ROUNDING = {"float32": 2.0**-14, "bfloat16": 2.0**-6}
 
 _OWN = 2
 """What is left on a code coordinate: the token's own +-1, and noise."""
+
+
+class Behind(Protocol):
+    """A base's layers, last norm and output table: a `Base`, or that part of a merged checkpoint."""
+
+    @property
+    def name(self) -> str:
+        """As the user calls it."""
+
+    @property
+    def prefix(self) -> str:
+        """Of its tensors."""
+
+    @property
+    def names(self) -> Container[str]:
+        """Of its tensors."""
+
+    @property
+    def layers(self) -> int:
+        """Its own layers."""
+
+    @property
+    def shape(self) -> ModelShape:
+        """Its widths."""
+
+    @property
+    def norm(self) -> torch.Tensor:
+        """The factors of its last norm."""
+
+    @property
+    def head(self) -> torch.Tensor:
+        """Its rows of the output table."""
+
+    def tensor(self, name: str) -> torch.Tensor:
+        """One tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +94,12 @@ class Margin:
         return asdict(self)
 
 
-def base_adds(base: Base) -> float:
+def base_adds(base: Behind) -> float:
     """The 2-norm of all that the base's layers add to any residual, at most."""
     return sum(_layer_adds(base, f"{base.prefix}layers.{i}.") for i in range(base.layers))
 
 
-def _layer_adds(base: Base, prefix: str) -> float:
+def _layer_adds(base: Behind, prefix: str) -> float:
     hidden = math.sqrt(base.shape.hidden)
 
     def get(name: str) -> torch.Tensor:
@@ -93,7 +130,7 @@ def leftovers(layout: Layout) -> float:
     return float(sum(max(-info.low, info.high) ** 2 for info in left))
 
 
-def margin(base: Base, code: list[int], left: float, dtype: str) -> Margin:
+def margin(base: Behind, code: list[int], left: float, dtype: str) -> Margin:
     """Bound a launch's logits; `left` is the energy that `leftovers` says.
 
     Chooses the scale of the machine's output rows: the smallest power of two that puts the right row at twice the best text row; small, because on text the
@@ -125,7 +162,7 @@ def margin(base: Base, code: list[int], left: float, dtype: str) -> Margin:
     return found
 
 
-def _best_text(base: Base, code: list[int], most: float, rest: float) -> float:
+def _best_text(base: Behind, code: list[int], most: float, rest: float) -> float:
     """The largest logit that a text row may have on a machine token."""
     best = 0.0
     for _, rows in row_chunks(base.head):

@@ -61,7 +61,7 @@ def build(
         index |= dict.fromkeys(tensors, name)
     _json(out / "model.safetensors.index.json", {"metadata": {"total_size": size}, "weight_map": index})
     vocabulary = Vocabulary(machine)
-    _json(out / "config.json", _config(p, vocabulary, dtype))
+    _json(out / "config.json", configuration(p, vocabulary, dtype))
     ends = [vocabulary.id(Token("halt")), vocabulary.id(Token("fault"))]
     _json(out / "generation_config.json", {"do_sample": False, "eos_token_id": ends, "pad_token_id": ends[0]})
     write_tokenizer(vocabulary, out)
@@ -86,7 +86,7 @@ def _manifest(p: Plan, dtype: str, bake: Program | None) -> dict[str, Any]:
     }
 
 
-def _config(p: Plan, vocabulary: Vocabulary, dtype: str) -> dict[str, Any]:
+def configuration(p: Plan, vocabulary: Vocabulary, dtype: str) -> dict[str, Any]:
     """The transformers configuration: linear layers, and one idle full-attention layer that the stock cache needs."""
     shape, layers = p.layout.shape, p.layout.schedule.layers
     return {
@@ -130,7 +130,7 @@ def _weights(p: Plan, parts: list[str]) -> Iterator[tuple[str, dict[str, torch.T
     yield parts[0], {"embed_tokens.weight": torch.from_numpy(table), "norm.weight": torch.zeros(shape.hidden)}
     for prefix, layer in zip(parts[1:-1], p.layers(), strict=True):
         yield prefix, linear_layer(shape, layer)
-    yield parts[-1], _idle_attention_layer(shape)
+    yield parts[-1], idle_attention_layer(shape)
 
 
 def _common(shape: ModelShape) -> dict[str, torch.Tensor]:
@@ -169,7 +169,7 @@ def _dense(entries: Entries | None, size: tuple[int, int]) -> torch.Tensor:
     return out
 
 
-def _idle_attention_layer(shape: ModelShape) -> dict[str, torch.Tensor]:
+def idle_attention_layer(shape: ModelShape) -> dict[str, torch.Tensor]:
     """A full-attention layer that adds nothing."""
     import torch
 

@@ -22,9 +22,9 @@ BETA = 256.0
 """in_proj_b gives BETA * (write - 1/2): sigmoid(128) is 1 and sigmoid(-128) is 0 in float32."""
 READ_LEVEL = 2.0
 """sqrt(128 / HEAD_BITS): what RMSNorm makes of a bit that is on."""
-COUNTER_LEVEL = STATE_LEVEL / 1024
-"""What a counter's 1 is in the state: so small beside STATE_LEVEL that the norm does not feel it, and with the same
-significand, so that it is read back as exactly."""
+COUNTER_LEVEL = STATE_LEVEL / 8192
+"""What a counter's 1 is in the state: its square is below half a unit in the last place of a stored bit's, so that
+the norm's sum does not feel it, in any order; with the same significand it is read back as exactly."""
 
 Targets = dict[int, list[tuple[int, int]]]
 

@@ -1,7 +1,7 @@
 """Units to SwiGLU neurons: `silu(gate) * up`, with the gate so large that silu is relu.
 
-A netlist gate is an integer and the neuron's is GATE times it. silu(32) is 32 in float32 and bfloat16, and silu(-32)
-is 4e-13 in size: a gate is exactly open or shut. The unit's value times GATE leaves the neuron, and down_proj divides.
+A netlist gate is an integer and the neuron's is GATE times it. silu(128) is 128 in float32 and bfloat16, and silu(-128)
+is exactly 0, because exp(-128) is below float32's smallest number: a gate is exactly open or shut. The unit's value times GATE leaves the neuron, and down_proj divides.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from qgc.ir.netlist.netlist import ONE, FromUnit, Netlist, Number, Unit
 if TYPE_CHECKING:
     from qgc.backends.weights.lower import Lowering
 
-GATE = 32.0
+GATE = 128.0
 
 Targets = dict[int, list[tuple[int, Number]]]
 

@@ -51,6 +51,17 @@ class Files:
         self._folder, self._names = folder, names
         self._open: dict[str, Any] = {}
 
+    @property
+    def names(self) -> list[str]:
+        """Every tensor of the folder, as the index or the one file lists them.
+
+        Raises:
+            QgcError: `fast-checkpoint`.
+        """
+        if self._names:
+            return list(self._names)
+        return list(self._opened("model.safetensors", "the list of tensors").keys())
+
     def count(self, name: str, tensor: torch.Tensor) -> None:
         """Count a matrix's entries; a dense one is refused before it is listed.
 
@@ -81,16 +92,29 @@ class Files:
 
     def tensor(self, name: str) -> torch.Tensor:
         """One tensor, as stored."""
-        from safetensors import SafetensorError, safe_open
+        from safetensors import SafetensorError
 
         try:
             file = self._names[name] if self._names else "model.safetensors"
-            if file not in self._open:
-                self._open[file] = safe_open(self._folder / file, framework="pt")
-            tensor: torch.Tensor = self._open[file].get_tensor(name)
+            tensor: torch.Tensor = self._opened(file, f"tensor {name}").get_tensor(name)
         except (OSError, KeyError, RuntimeError, SafetensorError) as err:
             raise fail("fast-checkpoint", f"{self._folder}: tensor {name} cannot be read: {err}") from err
         return tensor
+
+    def close(self) -> None:
+        """Unmap every file that no tensor is left of."""
+        self._open.clear()
+
+    def _opened(self, file: str, what: str) -> Any:
+        """A file, mapped once; `what` is wanted of it."""
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            if file not in self._open:
+                self._open[file] = safe_open(self._folder / file, framework="pt")
+        except (OSError, RuntimeError, SafetensorError) as err:
+            raise fail("fast-checkpoint", f"{self._folder}: {what} cannot be read: {err}") from err
+        return self._open[file]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Proofs about checkpoints: that their weights are the layout's, and that rounding cannot change what they compute."""
