@@ -27,7 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "ptx2blocks": "Compile PTX to machine blocks.",
     "blocks2weights": "Compile a machine to a model checkpoint.",
     "build": "Put a machine in front of a Qwen3.5 model.",
-    "certify": "Prove that a checkpoint computes exactly, or say where it may not.",
+    "certify": "Prove that a checkpoint computes exactly, or say where not.",
     "drift": "Measure what a merge changed in a model's text.",
     "dump": "Print a program or a machine at any stage.",
     "check": "Parse and verify a file of any stage.",
