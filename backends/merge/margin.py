@@ -30,6 +30,8 @@ from qgc.ir.layout.weights import CODE_LEVEL
 ROUNDING = {"float32": 2.0**-14, "bfloat16": 2.0**-6}
 """Share of the right logit that a gap must exceed: the roundings of the last norm, of the output product and of logits."""
 
+MOST_SCALE = 2.0**20
+"""Of the machine's output rows. Where a base asks for more, no scale helps: it overcomes the code."""
 _OWN = 2
 """What is left on a code coordinate: the token's own +-1, and noise."""
 
@@ -150,7 +152,8 @@ def margin(base: Behind, code: list[int], left: float, dtype: str) -> Margin:
     rest = math.sqrt(hidden) * share
     text = _best_text(base, code, most, rest)
     right = least * float(factor.sum())
-    scale = 2.0 ** math.ceil(math.log2(max(2 * text / max(right, 1e-30), 2.0**-20)))
+    wanted = 2 * text / right if right > 0 else math.inf
+    scale = 2.0 ** math.ceil(math.log2(min(max(wanted, 2.0**-20), MOST_SCALE)))
     gap = 2 * scale * least * float(factor.min())
     found = Margin(scale, added, level, scale * right, gap, scale * right - text)
     if share > 2.0**-8 or min(found.machine, found.text) <= ROUNDING[dtype] * found.right:

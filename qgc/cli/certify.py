@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def command(
     sources: Sources, checkpoint: Path, dtype: str, bake: str | None, worst: int, as_json: bool
 ) -> None:
-    """Prove that a checkpoint computes exactly, or say where it may not.
+    """Prove that a checkpoint computes exactly, or say where not.
 
     Compares every stored number with what the machine's layout lowers to, and bounds rounding in every layer for all inputs, token by token. Exit code 1 when it is not certified.
     """

@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "chat": "Talk with a merged model.",
     "serve": "Serve a merged model to OpenAI's clients.",
     "eval": "Score a merged model's answers.",
-    "certify": "Prove that a checkpoint computes exactly, or say where it may not.",
+    "certify": "Prove that a checkpoint computes exactly, or say where not.",
     "drift": "Measure what a merge changed in a model's text.",
     "dump": "Print a program or a machine at any stage.",
     "check": "Parse and verify a file of any stage.",
