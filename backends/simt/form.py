@@ -96,6 +96,7 @@ class _Former:
         self.products = _mask(
             i for i, n in enumerate(self.nodes) if n.op in OPS and OPS[n.op].unit is Circuit.MULTIPLY
         )
+        self.loads = _mask(i for i, n in enumerate(self.nodes) if n.op in OPS and OPS[n.op].unit is Circuit.LOAD)
         self.atomic = _mask(i for i, node in enumerate(self.nodes) if node.atom)
         self.serial = _mask(i for i, node in enumerate(self.nodes) if node.atom and not node.combined)
         self._stages: dict[int, dict[int, int] | None] = {}
@@ -247,6 +248,8 @@ class _Former:
             allowed = (self.config.store_stage,)
         elif self.products >> i & 1:
             allowed = self.config.multiply_stages
+        elif self.loads >> i & 1:
+            allowed = self.config.loads
         taken = chosen.values()
         return [stage for stage in allowed if stage >= earliest and stage not in taken]
 

@@ -155,7 +155,11 @@ class _Checker:
             yield self._fault("op", place, f"unknown operation {instr.op!r}", hint, instr.span)
             return
         config = self.config
-        allowed = {Unit.STORE: (config.store_stage,), Unit.MULTIPLY: config.multiply_stages}
+        allowed = {
+            Unit.STORE: (config.store_stage,),
+            Unit.MULTIPLY: config.multiply_stages,
+            Unit.LOAD: config.loads,
+        }
         if stage not in allowed.get(spec.unit, range(config.stages)) and stage < config.stages:
             where = ", ".join(map(str, allowed[spec.unit])) or "none"
             message = f"{instr.op} in stage {stage}; stages with a {spec.unit.value} unit: {where}"
@@ -193,8 +197,12 @@ class _Checker:
             message = f"the guard reads {guard.source}"
             hint = "a guard reads bit 0 of a register or of a forwarded result"
             yield self._fault("guard", place, message, hint, span)
-        else:
-            yield from self._use(block, place, _Use("guard", guard.source, stage), span)
+            return
+        yield from self._use(block, place, _Use("guard", guard.source, stage), span)
+        number = self.sources.numbers.get(guard.source, 0)
+        if self.config.guard_rows <= number < self.config.registers:
+            message = f"the guard reads {guard.source}; guards of {self.config.name} read r0 to r{self.config.predicates}"
+            yield self._fault("guard", place, message, span=span)
 
     def _use(self, block: Block, place: str, use: _Use, span: Span | None) -> Iterator[Diagnostic]:
         config = self.config

@@ -73,7 +73,13 @@ def _branch(
     """Each lane's next block with its exit bit, for exec tokens; for start tokens block 0, or exit."""
     taken, other, negated = f.branch["taken"], f.branch["other"], f.branch["negated"][0]
     ports = operand(
-        b, "guard", f.branch["guard"], Sources(c, s.values, s.write, [], []), [Variant(c.exec)], width=1
+        b,
+        "guard",
+        f.branch["guard"],
+        Sources(c, s.values, s.write, [], []),
+        [Variant(c.exec)],
+        width=1,
+        rows=c.config.guard_rows,
     )
     table = SourceTable(c.config)
     out = []

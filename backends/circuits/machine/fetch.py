@@ -147,5 +147,6 @@ def decode_operation(b: Builder, c: Context, stage: int, field: list[Signal]) ->
         if spec.name != "nop"
         and (spec.unit is not Unit.MULTIPLY or stage in c.config.multiply_stages)
         and (spec.unit is not Unit.STORE or stage == c.config.store_stage)
+        and (spec.unit is not Unit.LOAD or stage in c.config.loads)
     ]
     return Operation({n: all_of(b, f"op.{n}", [c.exec, *matches(field, OPCODES[n])]) for n in names})

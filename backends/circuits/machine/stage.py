@@ -91,7 +91,8 @@ def build_stage(
         _compare(lb, o, x[lane], y[lane], digits, inverted, out[lane])
         on = [f.lane[lane], g[lane]]
         where = _address(lb, c, o, digits, on, faults)
-        _load(lb, c, v, o, where, on, out[lane])
+        if stage in c.config.loads:
+            _load(lb, c, v, o, where, on, out[lane])
         address.append(where)
         if data is not None:
             for wire, bit in zip(out[lane], data[lane], strict=True):
