@@ -116,7 +116,9 @@ def _colour(graph: dict[Reg, set[Reg]], colours: dict[Reg, list[int]]) -> dict[R
     stack: list[Reg] = []
     left = sorted(graph, key=lambda reg: reg.number)
     while left:
-        reg = next((r for r in left if degree[r] < len(colours[r])), None) or max(left, key=lambda r: degree[r])
+        reg = next((r for r in left if degree[r] < len(colours[r])), None) or max(
+            left, key=lambda r: degree[r]
+        )
         left.remove(reg)
         stack.append(reg)
         for other in graph[reg]:
@@ -137,7 +139,8 @@ def _too_many(drafts: list[Draft], live: dict[Draft, set[Reg]], config: MachineC
     return fail(
         "simt-registers",
         f"too many live values: {len(live[worst])} are needed after this place ({names}); machine {config.name} has "
-        f"{config.registers - 1} registers" + (f", {config.predicates} of them for guards" if config.predicates else ""),
+        f"{config.registers - 1} registers"
+        + (f", {config.predicates} of them for guards" if config.predicates else ""),
         _place(worst),
         "choose a machine with more registers, or make the kernel keep fewer values at once",
     )

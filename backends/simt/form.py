@@ -96,7 +96,9 @@ class _Former:
         self.products = _mask(
             i for i, n in enumerate(self.nodes) if n.op in OPS and OPS[n.op].unit is Circuit.MULTIPLY
         )
-        self.loads = _mask(i for i, n in enumerate(self.nodes) if n.op in OPS and OPS[n.op].unit is Circuit.LOAD)
+        self.loads = _mask(
+            i for i, n in enumerate(self.nodes) if n.op in OPS and OPS[n.op].unit is Circuit.LOAD
+        )
         self.atomic = _mask(i for i, node in enumerate(self.nodes) if node.atom)
         self.serial = _mask(i for i, node in enumerate(self.nodes) if node.atom and not node.combined)
         self._stages: dict[int, dict[int, int] | None] = {}

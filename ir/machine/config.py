@@ -117,7 +117,9 @@ class MachineConfig:
             if stages and max(stages) >= self.stages and field == "load_stages":
                 raise self._fail("stages", f"{field} names stage {max(stages)} of 0 to {self.stages - 1}")
             if list(stages) != sorted(set(stages)) or (stages and stages[0] < 0):
-                raise self._fail("stages", f"{field} must name stages in order, each once, not {list(stages)}")
+                raise self._fail(
+                    "stages", f"{field} must name stages in order, each once, not {list(stages)}"
+                )
 
     def _fail(self, code: str, message: str, hint: str | None = None) -> QgcError:
         return fail(f"machine-{code}", f"machine {self.name!r}: {message}", hint=hint)
@@ -221,9 +223,20 @@ def read_machine_file(path: Path) -> MachineConfig:
     name = path.stem
     if name in PRESETS or not re.fullmatch(r"[A-Za-z_][\w.-]*", name):
         raise fail(
-            "machine-toml", f"{path}: a machine cannot be called {name!r}", hint="rename the file: its name is the machine's"
+            "machine-toml",
+            f"{path}: a machine cannot be called {name!r}",
+            hint="rename the file: its name is the machine's",
         )
     return parse_machine_file(read_text(path), str(path), name)
+
+
+def machine_of(text: str) -> MachineConfig:
+    """The machine that users name: a preset, or a `.toml` file.
+
+    Raises:
+        QgcError: `machine-unknown`, and what `read_machine_file` raises.
+    """
+    return read_machine_file(Path(text)) if text.endswith(".toml") else preset(text)
 
 
 def _presets() -> dict[str, MachineConfig]:

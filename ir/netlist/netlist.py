@@ -244,7 +244,15 @@ class Builder:
                 part = tuple(data[low : low + HEAD_BITS])
                 suffix = f".{low // HEAD_BITS}" if len(data) > HEAD_BITS else ""
                 self.head(
-                    Head(f"{self.scope}{name}{at}{suffix}", min(rows, HEAD_ROWS), part, writes, stored, fetched, reads),
+                    Head(
+                        f"{self.scope}{name}{at}{suffix}",
+                        min(rows, HEAD_ROWS),
+                        part,
+                        writes,
+                        stored,
+                        fetched,
+                        reads,
+                    ),
                     {i: [wires[low + i]] for i in range(len(part))},
                 )
         return wires

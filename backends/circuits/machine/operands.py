@@ -122,4 +122,6 @@ def _choose(
 def guard_bits(b: Builder, name: str, field: Sequence[Signal], negated: Signal, s: Sources) -> list[Signal]:
     """Bit 0 of a source for each lane, inverted when `negated`."""
     variants = [Variant(1 - negated), Variant(negated, is_inverted=True)]
-    return [bits[0] for bits in operand(b, name, field, s, variants, width=1, rows=s.context.config.guard_rows)]
+    return [
+        bits[0] for bits in operand(b, name, field, s, variants, width=1, rows=s.context.config.guard_rows)
+    ]

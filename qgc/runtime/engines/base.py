@@ -10,6 +10,7 @@ from qgc.ir.launch import Dim3
 from qgc.runtime.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from qgc.ir.layout.shape import ModelShape
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 class ModelChoice:
     """Which checkpoint an engine runs: a folder, or what to build (and cache) when there is none.
 
-    `dtype` is what transformers computes in, and `device` where (see `runtime.device`); the weights are exact in every
+    `shape` is a `ModelShape`, or what `parse_shape` reads. `dtype` is what transformers computes in, and `device` where (see `runtime.device`); the weights are exact in every
     dtype, and stored in the smallest.
     """
 
-    shape: str = "small"
+    shape: ModelShape | str = "small"
     dtype: str = "auto"
     folder: Path | None = None
     bake: bool = False
