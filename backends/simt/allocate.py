@@ -32,7 +32,7 @@ def allocate(drafts: list[Draft], classes: Classes, config: MachineConfig) -> Al
     live = _live_after(drafts, classes)
     writes = {draft: [reg for reg in draft.writes if classes(reg) in live[draft]] for draft in drafts}
     interferes = _interference(drafts, classes, live, writes)
-    registers = _colour(interferes, config.registers - 1)
+    registers = _colour(interferes, _colours(drafts, interferes, classes, config))
     if registers is None:
         raise _too_many(drafts, live, config)
     return Allocation(registers, writes)
@@ -90,13 +90,35 @@ def _interference(
     return graph
 
 
-def _colour(graph: dict[Reg, set[Reg]], colours: int) -> dict[Reg, int] | None:
-    """Colours from 1 up; None when the order of simplification leaves some node without one."""
+def _colours(
+    drafts: list[Draft], graph: dict[Reg, set[Reg]], classes: Classes, config: MachineConfig
+) -> dict[Reg, list[int]]:
+    """The registers that each class may have, best first: guards only predicates, and the rest those last."""
+    every = list(range(1, config.registers))
+    if config.guard_rows == config.registers:
+        return dict.fromkeys(graph, every)
+    guards = {classes(reg) for draft in drafts for reg in _guards(draft)}
+    predicates, others = every[: config.predicates], every[config.predicates :]
+    return {reg: predicates if reg in guards else others + predicates for reg in graph}
+
+
+def _guards(draft: Draft) -> list[Reg]:
+    """The virtual registers of which a draft may read bit 0 as a guard."""
+    found = [node.guard.reg for node in draft.stages if node.guard is not None]
+    if draft.is_last and draft.unit.condition is not None:
+        found.append(draft.unit.condition.reg)
+    return found
+
+
+def _colour(graph: dict[Reg, set[Reg]], colours: dict[Reg, list[int]]) -> dict[Reg, int] | None:
+    """A colour of its own for each node; None when the order of simplification leaves some node without one."""
     degree = {reg: len(others) for reg, others in graph.items()}
     stack: list[Reg] = []
     left = sorted(graph, key=lambda reg: reg.number)
     while left:
-        reg = next((r for r in left if degree[r] < colours), None) or max(left, key=lambda r: degree[r])
+        reg = next((r for r in left if degree[r] < len(colours[r])), None) or max(
+            left, key=lambda r: degree[r]
+        )
         left.remove(reg)
         stack.append(reg)
         for other in graph[reg]:
@@ -104,7 +126,7 @@ def _colour(graph: dict[Reg, set[Reg]], colours: int) -> dict[Reg, int] | None:
     chosen: dict[Reg, int] = {}
     for reg in reversed(stack):
         taken = {chosen[other] for other in graph[reg] if other in chosen}
-        free = next((colour for colour in range(1, colours + 1) if colour not in taken), None)
+        free = next((colour for colour in colours[reg] if colour not in taken), None)
         if free is None:
             return None
         chosen[reg] = free
@@ -117,7 +139,8 @@ def _too_many(drafts: list[Draft], live: dict[Draft, set[Reg]], config: MachineC
     return fail(
         "simt-registers",
         f"too many live values: {len(live[worst])} are needed after this place ({names}); machine {config.name} has "
-        f"{config.registers - 1} registers",
+        f"{config.registers - 1} registers"
+        + (f", {config.predicates} of them for guards" if config.predicates else ""),
         _place(worst),
         "choose a machine with more registers, or make the kernel keep fewer values at once",
     )

@@ -34,6 +34,8 @@ def unit_stages(config: MachineConfig, unit: Unit) -> Sequence[int]:
         return (config.store_stage,)
     if unit is Unit.MULTIPLY:
         return config.multiply_stages
+    if unit is Unit.LOAD:
+        return config.loads
     return range(1) if unit is Unit.REVERSE else range(config.stages)
 
 

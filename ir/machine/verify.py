@@ -194,8 +194,12 @@ class _Checker:
             message = f"the guard reads {guard.source}"
             hint = "a guard reads bit 0 of a register or of a forwarded result"
             yield self._fault("guard", place, message, hint, span)
-        else:
-            yield from self._use(block, place, _Use("guard", guard.source, stage), span)
+            return
+        yield from self._use(block, place, _Use("guard", guard.source, stage), span)
+        number = self.sources.numbers.get(guard.source, 0)
+        if self.config.guard_rows <= number < self.config.registers:
+            message = f"the guard reads {guard.source}; guards of {self.config.name} read r0 to r{self.config.predicates}"
+            yield self._fault("guard", place, message, span=span)
 
     def _use(self, block: Block, place: str, use: _Use, span: Span | None) -> Iterator[Diagnostic]:
         config = self.config

@@ -230,15 +230,31 @@ class Builder:
         read: Signal = ONE,
         out: Sequence[Signal] | None = None,
     ) -> list[Signal]:
-        """A memory of `len(data)` bits a row on as many heads as it takes; returns the wires that read it."""
+        """A memory of `len(data)` bits a row on as many heads as it takes; returns the wires that read it.
+
+        A head has at most `HEAD_ROWS` rows. Of a longer memory each head has that many, and is opened and written only
+        when the upper bits of the row's number name it.
+        """
         wires = list(out) if out is not None else self.bus(name, len(data))
-        for low in range(0, len(data), HEAD_BITS):
-            part = tuple(data[low : low + HEAD_BITS])
-            suffix = f".{low // HEAD_BITS}" if len(data) > HEAD_BITS else ""
-            self.head(
-                Head(f"{self.scope}{name}{suffix}", rows, part, write, write_key, read_key, read),
-                {i: [wires[low + i]] for i in range(len(part))},
-            )
+        for page in range(-(-rows // HEAD_ROWS)):
+            at = f".p{page}" if rows > HEAD_ROWS else ""
+            writes, stored = _on_page(write, write_key, page, rows)
+            reads, fetched = _on_page(read, read_key, page, rows)
+            for low in range(0, len(data), HEAD_BITS):
+                part = tuple(data[low : low + HEAD_BITS])
+                suffix = f".{low // HEAD_BITS}" if len(data) > HEAD_BITS else ""
+                self.head(
+                    Head(
+                        f"{self.scope}{name}{at}{suffix}",
+                        min(rows, HEAD_ROWS),
+                        part,
+                        writes,
+                        stored,
+                        fetched,
+                        reads,
+                    ),
+                    {i: [wires[low + i]] for i in range(len(part))},
+                )
         return wires
 
     def output(self, name: str, signal: Signal) -> None:
@@ -248,3 +264,15 @@ class Builder:
 
 HEAD_BITS = 32
 """Bits of a row: both polarities of 32 bits are 32 ones of 128 dimensions, which RMSNorm reads back as exactly 2."""
+
+HEAD_ROWS = 128
+"""Rows of a head: the key dimensions of every Qwen3.5 model."""
+
+
+def _on_page(when: Signal, key: Key, page: int, rows: int) -> tuple[Signal, Key]:
+    """`when`, only for rows of one page: 1 when all holds, else at most 0; and the key within the page."""
+    if rows <= HEAD_ROWS:
+        return when, key
+    low = HEAD_ROWS.bit_length() - 1
+    literals = [bit if page >> i & 1 else 1 - bit for i, bit in enumerate(key.bits[low:])]
+    return total([when, *literals], -len(literals)), Key(key.bits[:low])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from qgc.cli.options import MACHINE, SHAPE, SOURCE, dtype_option, read_source
-from qgc.ir.layout.shape import SHAPES
-from qgc.ir.machine.config import PRESETS
+from qgc.ir.layout.shape import ModelShape
+from qgc.ir.machine.config import MachineConfig
 from qgc.sources import Sources
 
 if TYPE_CHECKING:
@@ -31,7 +31,12 @@ if TYPE_CHECKING:
 )
 @click.pass_obj
 def command(
-    sources: Sources, machine: str, shape: str, dtype: str, bake: str | None, out: Path | None
+    sources: Sources,
+    machine: MachineConfig,
+    shape: ModelShape,
+    dtype: str,
+    bake: str | None,
+    out: Path | None,
 ) -> None:
     """Compile a machine to a model checkpoint.
 
@@ -42,8 +47,8 @@ def command(
     from qgc.runtime.progress import on_stderr
 
     program = None if bake is None else _program(bake, sources)
-    config = PRESETS[machine] if program is None else program.config
-    spec = CheckpointSpec(config, SHAPES[shape], dtype, program)
+    config = machine if program is None else program.config
+    spec = CheckpointSpec(config, shape, dtype, program)
     with on_stderr() as progress:
         if out is None:
             folder = cached(spec, progress)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from qgc.cli.options import MACHINE, Name
-from qgc.ir.machine.config import PRESETS
+from qgc.ir.machine.config import MachineConfig
 
 if TYPE_CHECKING:
     from qgc.backends.merge.checkpoint import Merge
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     help="Stored weights: auto is the base's (float32 for a float16 base), float32, bfloat16.",
 )
 @click.option("--dry-run", is_flag=True, help="Decide and check everything, print it, and write nothing.")
-def command(base: str, out: Path | None, machine: str, dtype: str, dry_run: bool) -> None:
+def command(base: str, out: Path | None, machine: MachineConfig, dtype: str, dry_run: bool) -> None:
     """Put a machine in front of a Qwen3.5 model.
 
     The model's own layers do not change. Prints the folder: a standard checkpoint of the base's class, with the machine's tokens in its tokenizer. Every row of the
@@ -50,7 +50,7 @@ def command(base: str, out: Path | None, machine: str, dtype: str, dry_run: bool
     opened = Base(base)
     target_dtype(opened, dtype)
     with on_stderr() as progress:
-        merge = prepare(opened, PRESETS[machine], dtype, progress)
+        merge = prepare(opened, machine, dtype, progress)
         for line in summary(merge, time.perf_counter() - began):
             click.echo(line, err=not dry_run)
         if dry_run or out is None:

@@ -20,8 +20,6 @@ from qgc.cli.options import (
     read_source,
     write_output,
 )
-from qgc.ir.layout.shape import SHAPES
-from qgc.ir.machine.config import PRESETS
 from qgc.sources import Sources
 from qgc.stages import STAGES
 
@@ -69,7 +67,7 @@ def _program(
     from qgc import driver
 
     passes = pass_options(**{k: options[k] for k in ("print_after", "stop_after", "dump_dir", "timings")})
-    settings = driver.Settings(options["frontend"], options["kernel"], PRESETS[options["machine"]], passes)
+    settings = driver.Settings(options["frontend"], options["kernel"], options["machine"], passes)
     source = driver.source(text, name, options["start"])
     try:
         if stage == "tokens":
@@ -95,5 +93,5 @@ def _tokens(kernel: Any, arguments: tuple[str, ...], options: dict[str, Any]) ->
 def _machine(stage: str, options: dict[str, Any]) -> str:
     from qgc.driver import machine_unit
 
-    unit = machine_unit(stage, PRESETS[options["machine"]], SHAPES[options["shape"]])
+    unit = machine_unit(stage, options["machine"], options["shape"])
     return STAGES[stage].to_text(unit)

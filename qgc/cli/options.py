@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from qgc import files
-from qgc.ir.layout.shape import SHAPES
-from qgc.ir.machine.config import PRESETS
+from qgc.ir.layout.shape import SHAPES, ModelShape, parse_shape
+from qgc.ir.machine.config import PRESETS, MachineConfig, machine_of
 from qgc.names import unknown
 from qgc.sources import Sources
 
@@ -60,12 +60,50 @@ FRONTEND = click.option(
     help="CUDA compiler: auto, clang or nvrtc.",
 )
 KERNEL = click.option("--kernel", help="The kernel, where a file has several.")
+
+
+class Machine(click.ParamType[MachineConfig]):
+    """A machine: the name of a preset, or a TOML file."""
+
+    name = "machine"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> MachineConfig:
+        """Return the machine; an unknown name is a usage error, a file that is no machine a QgcError."""
+        if isinstance(value, MachineConfig):
+            return value
+        if not value.endswith(".toml"):
+            Name("machine", PRESETS).convert(value, param, ctx)
+        return machine_of(value)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Show what is taken."""
+        return "MACHINE"
+
+
+class Shape(click.ParamType[ModelShape]):
+    """A model shape: the name of a preset, `hidden=N,intermediate=N,...`, or a TOML file."""
+
+    name = "shape"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> ModelShape:
+        """Return the shape; an unknown name is a usage error, any other mistake a QgcError."""
+        if isinstance(value, ModelShape):
+            return value
+        if "=" not in value and not value.endswith(".toml"):
+            Name("shape", SHAPES).convert(value, param, ctx)
+        return parse_shape(value)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Show what is taken."""
+        return "SHAPE"
+
+
 MACHINE = click.option(
     "--machine",
-    type=Name("machine", PRESETS),
+    type=Machine(),
     default="simt4",
     show_default=True,
-    help=f"Machine preset: {', '.join(PRESETS)}.",
+    help=f"Machine: {', '.join(PRESETS)}, or a .toml file.",
 )
 
 
@@ -165,10 +203,10 @@ LAUNCH = several(
 )
 SHAPE = click.option(
     "--shape",
-    type=Name("shape", SHAPES),
+    type=Shape(),
     default="small",
     show_default=True,
-    help=f"Model shape: {', '.join(SHAPES)}.",
+    help=f"Model shape: {', '.join(SHAPES)}, hidden=N,intermediate=N, or a .toml file.",
 )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from qgc.cli.options import KERNEL, MACHINE, OUT, PASSES, SOURCE, pass_options, read_source, write_output
-from qgc.ir.machine.config import PRESETS
+from qgc.ir.machine.config import MachineConfig
 from qgc.sources import Sources
 
 
@@ -22,7 +22,7 @@ def command(
     sources: Sources,
     source: str,
     kernel: str | None,
-    machine: str,
+    machine: MachineConfig,
     out: str,
     print_after: tuple[str, ...],
     stop_after: str | None,
@@ -39,7 +39,7 @@ def command(
 
     text, name = read_source(source, sources)
     options = pass_options(print_after, stop_after, dump_dir, timings)
-    settings = driver.Settings("auto", kernel, PRESETS[machine], options)
+    settings = driver.Settings("auto", kernel, machine, options)
     given = driver.source(text, name, "ptx" if source == "-" else None)
     unit, stage = driver.load(given, settings, sources)
     try:

@@ -25,7 +25,6 @@ from qgc.cli.options import (
     write_output,
 )
 from qgc.diagnostics import QgcError, fail
-from qgc.ir.machine.config import PRESETS
 from qgc.runtime.device import DEVICES
 from qgc.runtime.engines import ENGINES
 from qgc.sources import Sources
@@ -110,7 +109,7 @@ def command(sources: Sources, /, source: str, arguments: tuple[str, ...], out: s
     ):  # numba takes a third of a cached run to import, and the CUDA compiler is waited for
         Thread(target=import_module, args=("qgc.runtime.sparse.model",), daemon=True).start()
     text, name = read_source(source, sources)
-    settings = Settings(options["frontend"], options["kernel"], PRESETS[options["machine"]])
+    settings = Settings(options["frontend"], options["kernel"], options["machine"])
     kernel = Kernel(source_of(text, name), settings, sources)
     result = _launch(kernel, arguments, options)
     write_output(out, "".join(f"{line}\n" for line in array_lines(kernel, result)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from qgc.diagnostics import fail
 from qgc.driver import Kernel, Settings, Source
-from qgc.ir.machine.config import MachineConfig, preset
+from qgc.ir.machine.config import MachineConfig, machine_of
 from qgc.runtime.engines import Request
 from qgc.runtime.engines import engine as make_engine
 from qgc.runtime.engines.base import ModelChoice
@@ -51,7 +51,7 @@ class RawKernel:
         budget: int | None = None,
     ) -> None:
         """Remember what to compile and how to run it; the options are those of `qgc run`."""
-        config = preset(machine) if isinstance(machine, str) else machine
+        config = machine_of(machine) if isinstance(machine, str) else machine
         self.name = name
         self.engine = make_engine(engine)
         self.last: Result | None = None

@@ -146,7 +146,11 @@ class _Maker:
         if self.dice.flag():
             return ALWAYS
         source = self.operand(ready, allow_const=False)
-        return ALWAYS if source == "tid" else Guard(source, self.dice.flag())
+        return Guard(self.predicate(source), self.dice.flag()) if source != "tid" else ALWAYS
+
+    def predicate(self, source: str) -> str:
+        """The source itself, or a register that guards can read in its place."""
+        return f"r{int(source[1:]) % self.config.guard_rows}" if source.startswith("r") else source
 
     def ready(self, instrs: list[Instr], stage: int) -> list[int]:
         """The stages that can be forwarded to `stage`."""
@@ -161,7 +165,7 @@ class _Maker:
         """The next operation of a block; `masked` are stages whose results are small indices."""
         config, stage = self.config, len(instrs)
         ready = self.ready(instrs, stage)
-        kinds = ["alu"] * 4 + ["load", "load", "mask"]
+        kinds = ["alu"] * 4 + ["load", "load"] * (stage in config.loads) + ["mask"]
         if stage in config.multiply_stages:
             kinds += ["mul", "mul"]
         if stage == config.store_stage:
@@ -223,7 +227,7 @@ def _setup(maker: _Maker) -> Block:
     instrs, outs = [], []
     free = list(range(1, maker.config.registers))
     for stage in range(min(maker.config.stages, len(free))):
-        kind = maker.dice.pick(["a", "b", "tid", "const"])
+        kind = maker.dice.pick(["a", "b"] * (stage in maker.config.loads) + ["tid", "const"])
         if kind in "ab":
             instr = Instr("ldx", "tid", "k", const="ab".index(kind))
         elif kind == "tid":
@@ -311,7 +315,7 @@ def _forward(maker: _Maker, number: int, count: int, least: int) -> Branch:
     taken, other = (maker.dice.pick(later) for _ in range(2))
     if maker.dice.flag():
         return Branch(later[0])
-    source = maker.dice.pick([f"r{maker.register()}", "f0"])
+    source = maker.predicate(maker.dice.pick([f"r{maker.register()}", "f0"]))
     return Branch(taken, other, Guard(source, maker.dice.flag()))
 
 

@@ -64,7 +64,13 @@ def _branch(
     """Each lane's next key, for exec tokens; for start tokens that of block 0, or of the exit."""
     taken, other, negated = f.branch["taken"], f.branch["other"], f.branch["negated"][0]
     ports = operand(
-        b, "guard", f.branch["guard"], Sources(c, s.values, s.write, [], []), [Variant(c.exec)], width=1
+        b,
+        "guard",
+        f.branch["guard"],
+        Sources(c, s.values, s.write, [], []),
+        [Variant(c.exec)],
+        width=1,
+        rows=c.config.guard_rows,
     )
     table = SourceTable(c.config)
     out = []

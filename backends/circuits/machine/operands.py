@@ -13,7 +13,7 @@ from qgc.backends.circuits.gates import conjunction, enable, matches
 from qgc.backends.circuits.machine.context import Context
 from qgc.backends.circuits.machine.fetch import Fetched
 from qgc.backends.circuits.machine.values import Values
-from qgc.ir.machine.config import WORD_BITS
+from qgc.ir.machine.config import WORD_BITS, bits_for
 from qgc.ir.machine.isa import SourceTable
 from qgc.ir.netlist.netlist import Builder, Key, Signal
 
@@ -67,20 +67,27 @@ def operand(
     s: Sources,
     variants: Sequence[Variant],
     width: int = WORD_BITS,
+    rows: int = 0,
 ) -> list[list[Signal]]:
-    """The low `width` bits of an operand for each lane, `[lane][bit]`; garbage unless the token is an exec token."""
+    """The low `width` bits of an operand for each lane, `[lane][bit]`; garbage unless the token is an exec token.
+
+    With `rows` the port has only the registers below that number, a power of two.
+    """
     c, table = s.context, SourceTable(s.context.config)
     b = b.with_scope(name)
     is_register = [1 - bit for bit in field[c.config.register_bits :]]
+    rows = rows or c.config.registers
+    bits = bits_for(rows)
+    is_row = [1 - bit for bit in s.write.register[bits:]]
     out = [b.bus(f"lane{lane}", width) for lane in range(c.config.lanes)]
     for lane, wires in enumerate(out):
         registers = b.memory(
             f"file{lane}",
             s.values.lane[lane][:width],
-            s.write.lane[lane],
-            Key((*s.write.register, *c.group)),
-            Key((*field[: c.config.register_bits], *c.group)),
-            c.config.registers * c.config.groups,
+            enable(s.write.lane[lane], *is_row),
+            Key((*s.write.register[:bits], *c.group)),
+            Key((*field[:bits], *c.group)),
+            rows * c.config.groups,
             read=enable(c.exec, *is_register),
         )
         _choose(b, wires, registers, [c.exec, *is_register], variants)
@@ -115,4 +122,6 @@ def _choose(
 def guard_bits(b: Builder, name: str, field: Sequence[Signal], negated: Signal, s: Sources) -> list[Signal]:
     """Bit 0 of a source for each lane, inverted when `negated`."""
     variants = [Variant(1 - negated), Variant(negated, is_inverted=True)]
-    return [bits[0] for bits in operand(b, name, field, s, variants, width=1)]
+    return [
+        bits[0] for bits in operand(b, name, field, s, variants, width=1, rows=s.context.config.guard_rows)
+    ]

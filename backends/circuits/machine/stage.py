@@ -96,7 +96,8 @@ def build_stage(
         _compare(lb, o, x[lane], y[lane], digits, inverted, out[lane])
         on = [f.lane[lane], g[lane]]
         where = _address(lb, c, o, digits, on, faults)
-        _load(lb, c, v, o, where, on, out[lane])
+        if stage in c.config.loads:
+            _load(lb, c, v, o, where, on, out[lane])
         address.append(where)
         if data is not None:
             for wire, bit in zip(out[lane], data[lane], strict=True):
@@ -105,6 +106,7 @@ def build_stage(
             lb.add(store, conjunction(o.any(*STORES) - o.any(*BY_LEADER), *on))
             lb.add(store, conjunction(o.any(*BY_LEADER), *on, f.first[lane]))
             enabled.append(store)
+        _complete(lb, out[lane], values[lane])
     return StageResult(values, out, faults, address, enabled)
 
 
@@ -122,14 +124,21 @@ def _product(
     early: list[Signal],
     lanes: int,
 ) -> list[Signal]:
-    """The result with the product, or the sum over lanes, added, on wires of its own: at most one of the two is not 0."""
+    """Wires of their own for the result that waits for the product, or the sum over lanes: at most one of them is not 0."""
     if "mul" not in o.op:
         return early
     product = b.bus("product", WORD_BITS)
     multiplier.add_products(b, x, y, scratch, o.op["mul"])
     digits = multiplier.sum_columns(b, "mul", scratch, o.any(*PRODUCTS), lanes)
     adders.finish(b, digits, product, ZERO, when=o.any(*PRODUCTS))
-    return [p + q for p, q in zip(early, product, strict=True)]
+    return product
+
+
+def _complete(b: Builder, early: Sequence[Signal], value: Sequence[Signal]) -> None:
+    """What makes the early result makes the value as well, so that the early one is not kept once it has been forwarded."""
+    for source, wire in zip(early, value, strict=True):
+        if wire != source:
+            b.info(wire).terms.extend(b.info(source).terms)
 
 
 def _add_lanes(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from qgc.driver import Kernel
+    from qgc.ir.layout.shape import ModelShape
     from qgc.runtime.checkpoint import Checkpoint
     from qgc.runtime.isa import Run
     from qgc.runtime.launch import Argument, Launch
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 class ModelChoice:
     """Which checkpoint an engine runs: a folder, or what to build (and cache) when there is none.
 
-    `dtype` is what transformers computes in, and `device` where (see `runtime.device`); the weights are exact in every
+    `shape` is a `ModelShape`, or what `parse_shape` reads. `dtype` is what transformers computes in, and `device` where (see `runtime.device`); the weights are exact in every
     dtype, and stored in the smallest.
     """
 
-    shape: str = "small"
+    shape: ModelShape | str = "small"
     dtype: str = "auto"
     folder: Path | None = None
     bake: bool = False

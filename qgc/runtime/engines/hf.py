@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qgc.diagnostics import fail
-from qgc.ir.layout.shape import shape
+from qgc.ir.layout.shape import ModelShape, parse_shape
 from qgc.runtime.cache import STORED_DTYPE, CheckpointSpec, cached
 from qgc.runtime.checkpoint import Checkpoint
 from qgc.runtime.device import pick
@@ -102,7 +102,8 @@ def checkpoint_folder(program: Program, choice: ModelChoice, progress: Progress)
     if choice.folder is not None:
         return choice.folder
     baked = program if choice.bake else None
-    return cached(CheckpointSpec(program.config, shape(choice.shape), STORED_DTYPE, baked), progress)
+    shape = choice.shape if isinstance(choice.shape, ModelShape) else parse_shape(choice.shape)
+    return cached(CheckpointSpec(program.config, shape, STORED_DTYPE, baked), progress)
 
 
 def check_fit(checkpoint: Checkpoint, program: Program) -> None:

@@ -95,6 +95,20 @@ ODD = (
         consts=4,
         multiply_stages=(),
     ),
+    MachineConfig(
+        "paged",
+        lanes=2,
+        registers=16,
+        predicates=3,
+        stages=3,
+        blocks=256,
+        words=512,
+        payload=10,
+        groups=16,
+        consts=256,
+        load_stages=(1,),
+        multiply_stages=(),
+    ),
 )
 """Machines that are no preset."""
 
