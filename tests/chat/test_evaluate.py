@@ -25,7 +25,9 @@ from qgc.ir.machine.config import PRESETS
 
 LEAST, MOST = -(2**31), 2**31 - 1
 DEVICE = Device(None, "isa", PRESETS["simt4"])
-EDGES = st.sampled_from([LEAST, LEAST + 1, -65537, -46341, -2, -1, 0, 1, 2, 31, 32, 46340, 65536, MOST - 1, MOST])
+EDGES = st.sampled_from(
+    [LEAST, LEAST + 1, -65537, -46341, -2, -1, 0, 1, 2, 31, 32, 46340, 65536, MOST - 1, MOST]
+)
 WORDS = EDGES | st.integers(LEAST, MOST) | st.integers(-100, 100)
 
 OPERATORS: dict[str, Callable[[int, int], int]] = {
@@ -104,7 +106,27 @@ def test_divisors_and_multiples(x: int, y: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "n", [-7, 0, 1, 2, 3, 4, 9, 11, 25, 561, 2047, 7919, 1373653, 25326001, 46337 * 46337, 999999937, MOST, MOST - 2]
+    "n",
+    [
+        -7,
+        0,
+        1,
+        2,
+        3,
+        4,
+        9,
+        11,
+        25,
+        561,
+        2047,
+        7919,
+        1373653,
+        25326001,
+        46337 * 46337,
+        999999937,
+        MOST,
+        MOST - 2,
+    ],
 )
 def test_primes(n: int) -> None:
     """With Carmichael numbers, strong pseudoprimes of the first bases, and the square of a prime."""
@@ -126,7 +148,9 @@ def test_reductions_have_no_overflow_on_the_way(v: list[int]) -> None:
     assert outcome(f"reverse({v})") == v[::-1]
     assert outcome(f"len({v})") == len(v)
     sums = [sum(v[: i + 1]) for i in range(len(v))]
-    assert outcome(f"cumsum({v})") == (sums if all(LEAST <= s <= MOST for s in sums) else "expression-overflow")
+    assert outcome(f"cumsum({v})") == (
+        sums if all(LEAST <= s <= MOST for s in sums) else "expression-overflow"
+    )
 
 
 @given(v=st.lists(st.integers(-30, 30) | EDGES, max_size=12))
@@ -217,7 +241,9 @@ def test_every_number_comes_from_a_launch() -> None:
     found = evaluate("[1, 2, 3] @ [4, 5, 6] + 7 * 2", DEVICE)
     assert found.value == 46
     assert [launched.name for launched in found.launches] == ["matmul", "multiply", "add"]
-    assert all(launched.execs > 0 and launched.generated_tokens > launched.execs for launched in found.launches)
+    assert all(
+        launched.execs > 0 and launched.generated_tokens > launched.execs for launched in found.launches
+    )
     assert evaluate("range(0) + 1", DEVICE).launches == ()
 
 
