@@ -72,13 +72,17 @@ def test_cuda_tasks_can_be_solved(simt4: Device) -> None:
             "block=9 a=0,3,1,3,3,2,0,3,1 count=0:4",
         ),
         "collatz": (
-            f"{head}(const int *a, int *out) {{ int x = a[threadIdx.x], n = 0;"
-            " for (; x != 1; ++n) x = x & 1 ? 3 * x + 1 : x >> 1; out[threadIdx.x] = n; }",
+            (
+                f"{head}(const int *a, int *out) {{ int x = a[threadIdx.x], n = 0;"
+                " for (; x != 1; ++n) x = x & 1 ? 3 * x + 1 : x >> 1; out[threadIdx.x] = n; }"
+            ),
             "block=4 a=1,6,7,27 out=0:4",
         ),
         "transpose": (
-            f"{head}(const int *a, int *out)"
-            " { int r = threadIdx.x / 3, c = threadIdx.x % 3; out[c * 2 + r] = a[threadIdx.x]; }",
+            (
+                f"{head}(const int *a, int *out)"
+                " { int r = threadIdx.x / 3, c = threadIdx.x % 3; out[c * 2 + r] = a[threadIdx.x]; }"
+            ),
             "block=6 a=1,2,3,4,5,6 out=0:6",
         ),
     }

@@ -25,7 +25,12 @@ def answer(
     talker: Scripted, device: Device, mode: str = "normal", **options: int
 ) -> tuple[Turn, list[Event]]:
     session, turn = Session(talker, device, mode, Sampling(**options)), Turn()  # type: ignore[arg-type]
-    return turn, list(session.reply([Message("user", "go")], turn))
+    events: list[Event] = []
+    for event in session.reply([Message("user", "go")], turn):
+        if isinstance(event, Said) and events and isinstance(events[-1], Said):
+            event = Said(events.pop().text + event.text)
+        events.append(event)
+    return turn, events
 
 
 def host(*texts: str, size: int = 3) -> Scripted:
@@ -56,7 +61,7 @@ def test_fenced_calls_with_text_around_them(simt4: Device, size: int) -> None:
 
 def test_a_fault_ends_the_turn_of_the_host(simt4: Device) -> None:
     turn, events = answer(host("<gpu>1 // 0</gpu>"), simt4)
-    assert events == [Failed(events[0].call, "division by zero (column 1)", True)]  # type: ignore[union-attr]
+    assert events == [Failed(events[0].call, "division by zero (column 1)", True)]
     assert (turn.end, turn.text) == ("error", "error: division by zero (column 1)")
     assert turn.content.endswith("<result>error: division by zero (column 1)</result>")
 
