@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from urllib.parse import urlunsplit
 
 import openai
 import pytest
@@ -29,7 +30,7 @@ class Served:
         self._server = uvicorn.Server(uvicorn.Config(Server(session, "tiny").app, log_level="error"))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self.socket]})
         self._thread.start()
-        url = f"http://127.0.0.1:{self.socket.getsockname()[1]}/v1"
+        url = urlunsplit(("http", f"127.0.0.1:{self.socket.getsockname()[1]}", "/v1", "", ""))
         self.client = openai.OpenAI(base_url=url, api_key="none", max_retries=0, timeout=30)
 
     def close(self) -> None:
