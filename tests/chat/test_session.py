@@ -27,9 +27,11 @@ def answer(
     session, turn = Session(talker, device, mode, Sampling(**options)), Turn()  # type: ignore[arg-type]
     events: list[Event] = []
     for event in session.reply([Message("user", "go")], turn):
-        if isinstance(event, Said) and events and isinstance(events[-1], Said):
-            event = Said(events.pop().text + event.text)
-        events.append(event)
+        last = events[-1] if events else None
+        if isinstance(event, Said) and isinstance(last, Said):
+            events[-1] = Said(last.text + event.text)
+        else:
+            events.append(event)
     return turn, events
 
 
@@ -60,8 +62,9 @@ def test_fenced_calls_with_text_around_them(simt4: Device, size: int) -> None:
 
 
 def test_a_fault_ends_the_turn_of_the_host(simt4: Device) -> None:
-    turn, events = answer(host("<gpu>1 // 0</gpu>"), simt4)
-    assert events == [Failed(events[0].call, "division by zero (column 1)", True)]
+    turn, (failed,) = answer(host("<gpu>1 // 0</gpu>"), simt4)
+    assert isinstance(failed, Failed)
+    assert (failed.fault, failed.is_final) == ("division by zero (column 1)", True)
     assert (turn.end, turn.text) == ("error", "error: division by zero (column 1)")
     assert turn.content.endswith("<result>error: division by zero (column 1)</result>")
 
