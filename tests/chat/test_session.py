@@ -24,7 +24,7 @@ BROKEN = KERNEL.replace("int *out)", "int *out")
 def answer(
     talker: Scripted, device: Device, mode: str = "normal", **options: int
 ) -> tuple[Turn, list[Event]]:
-    session, turn = Session(talker, device, mode, Sampling(**options)), Turn()  # type: ignore[arg-type]
+    session, turn = Session(talker, device, mode, Sampling(**options)), Turn()
     events: list[Event] = []
     for event in session.reply([Message("user", "go")], turn):
         last = events[-1] if events else None
