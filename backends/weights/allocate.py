@@ -9,7 +9,7 @@ from itertools import islice
 
 from qgc.diagnostics import QgcError, fail
 from qgc.ir.layout.layout import Clear, Layout, clear_terms
-from qgc.ir.layout.layout_verify import output_faults
+from qgc.ir.layout.layout_verify import MOST_LEFT, output_faults
 from qgc.ir.layout.schedule import Schedule
 from qgc.ir.layout.schedule import lives as wire_lives
 from qgc.ir.layout.shape import ModelShape
@@ -49,8 +49,22 @@ def allocate(schedule: Schedule, reserved: Collection[int] = ()) -> Layout:
             windows.append((_clear_layer(died), (born - 1) // 2, old))
         coordinate[wire] = slot
         heapq.heappush(alive, (lives[wire][1], wire))
+    windows += _strong_leftovers(schedule, coordinate, lives, {wire for *_, wire in windows})
     clears = _place_clears(schedule, windows)
     return Layout(schedule, tuple(coordinate), _head_slots(schedule, shape), constants, code, clears)
+
+
+def _strong_leftovers(
+    schedule: Schedule, coordinate: list[int], lives: list[tuple[int, int]], cleared: set[int]
+) -> list[tuple[int, int, int]]:
+    """Windows for wires that nobody else clears, and that would weigh beside the next token's code at the end."""
+    wires = schedule.netlist.wires
+    fields = {coordinate[w] for w, info in enumerate(wires) if info.token_field}
+    return [
+        (_clear_layer(lives[w][1]), schedule.layers - 1, w)
+        for w, info in enumerate(wires)
+        if coordinate[w] in fields and w not in cleared and max(-info.low, info.high) > MOST_LEFT
+    ]
 
 
 def _clear_layer(died: int) -> int:

@@ -33,8 +33,8 @@ from qgc.ir.netlist.netlist import Netlist
 NORM_BITS = 24
 """Of a float32 significand: a sum of squares below 2**-24 of the constant's rounds to the constant's."""
 
-_MARGIN = 4
-"""How many times weaker than the code leftovers are."""
+MOST_LEFT = CODE_LEVEL / 4
+"""How much a wire may leave on a coordinate of the token."""
 
 
 def verify(layout: Layout, places: Mapping[str, Span] | None = None) -> None:
@@ -170,7 +170,7 @@ class _Checker:
         fields = {self.layout.coordinate[w] for w, info in enumerate(self.netlist.wires) if info.token_field}
         for wire, info in enumerate(self.netlist.wires):
             is_left = wire not in self.gone and self.layout.coordinate[wire] in fields
-            if is_left and max(-info.low, info.high) > CODE_LEVEL / _MARGIN:
+            if is_left and max(-info.low, info.high) > MOST_LEFT:
                 message = (
                     f"up to {info.high} is left on a coordinate of the token; the code is {CODE_LEVEL:g}"
                 )

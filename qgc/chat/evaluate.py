@@ -24,8 +24,8 @@ Value: TypeAlias = "int | list[int] | list[list[int]]"
 Told = Callable[[Launched], None]
 """Is told of every launch when it is over."""
 
-BESIDE = 8
-"""Words of memory that three arrays of a launch leave free: its status, and a word between two arrays."""
+BESIDE = 5
+"""Words of memory that the three arrays of a launch leave free: its status, and a word after each array."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,6 +30,7 @@ def command(folder: Path, host: str, port: int, name: str | None, mode: str, **o
     are what holds where a request says nothing. The address goes to stdout when the server listens; Ctrl-C ends it.
     """
     import socket
+    from urllib.parse import urlunsplit
 
     from qgc.diagnostics import fail
 
@@ -51,6 +52,5 @@ def command(folder: Path, host: str, port: int, name: str | None, mode: str, **o
         ) from err
     with listening:
         server = Server(open_session(folder, mode, options), name or folder.resolve().name)
-        scheme = "http"
-        click.echo(f"{scheme}:" + f"//{host}:{listening.getsockname()[1]}/v1")
+        click.echo(urlunsplit(("http", f"{host}:{listening.getsockname()[1]}", "/v1", "", "")))
         uvicorn.Server(uvicorn.Config(server.app, log_level="warning")).run(sockets=[listening])

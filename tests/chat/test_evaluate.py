@@ -86,7 +86,7 @@ def test_power(x: int, y: int) -> None:
 def test_functions_of_one_integer(x: int) -> None:
     for name in ("abs", "popcount"):
         assert outcome(f"{name}({x})") == wanted(value(f"{name}({x})"))  # type: ignore[arg-type]
-    assert outcome(f"-({x})") == (-x if x == LEAST or (True and -x <= MOST) else None) if x != LEAST else True
+    assert outcome(f"-({x})") == wanted(-x)
     assert outcome(f"~({x})") == ~x
 
 
@@ -182,7 +182,7 @@ def test_matrices(data: st.DataObject, rows: int, inner: int, columns: int) -> N
     m, n = matrix(rows, inner), matrix(inner, columns)
     assert outcome(f"{m} @ {n}") == value(f"{m} @ {n}")
     assert outcome(f"transpose({m})") == [list(column) for column in zip(*m, strict=True)]
-    assert outcome(f"{m} @ {n[0] * 0 or [row[0] for row in n]}") == [
+    assert outcome(f"{m} @ {[row[0] for row in n]}") == [
         sum(x * row[0] for x, row in zip(line, n, strict=True)) for line in m
     ]
     assert outcome(f"{m} * 3 - {m}") == [[2 * x for x in line] for line in m]

@@ -74,7 +74,7 @@ def test_the_version_is_the_package_version() -> None:
         (["rnu"], "no command 'rnu'; did you mean 'run'?"),
         (["--bogus"], "--bogus"),
         (["machine", "show", "simt44"], "no machine 'simt44'; did you mean 'simt4'?"),
-        (["machine", "show", "xyz"], "no machine 'xyz'; there are: simt4, nano"),
+        (["machine", "show", "xyz"], "no machine 'xyz'; there are: simt4, simt4x, simt8, nano"),
         ([], "Usage:"),
     ],
 )

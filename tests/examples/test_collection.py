@@ -34,8 +34,6 @@ NOT_ON_THE_MACHINE = NOT_IN_SSA | frozenset(
     [
         "algorithms/crc32_table",
         "algorithms/edit_distance",
-        "algorithms/sha256",
-        "algorithms/sudoku",
         "atomics/wrap",
         "memory/bytes",
         "memory/local_sort",

@@ -14,6 +14,7 @@ from qgc.backends.circuits.machine.context import Context
 from qgc.backends.circuits.machine.fetch import Fetched
 from qgc.backends.circuits.machine.operands import Sources, Variant, operand
 from qgc.ir.machine.isa import SourceTable
+from qgc.ir.machine.rom import exit_key
 from qgc.ir.netlist.netlist import Builder, Key, Signal, total
 
 
@@ -95,7 +96,7 @@ def _branch(
 def _smallest(b: Builder, c: Context, keys: list[list[Signal]]) -> tuple[list[Signal], list[Signal]]:
     """The lanes at the smallest key, and the lowest of them; neither when all have ended."""
     numbers = [weighted(bits) for bits in keys]
-    most = len(numbers) << c.config.key_bits
+    most = (len(numbers) - 1) * (exit_key(c.config) + 1)
     lanes, leaders = b.bus("at_min", len(keys)), b.bus("leader", len(keys))
     for i, number in enumerate(numbers):
         behind, beaten = b.wire(f"behind{i}", high=most), b.wire(f"beaten{i}", high=most)
@@ -118,7 +119,7 @@ def _idle(b: Builder, c: Context, keys: list[list[Signal]]) -> Signal:
     is_resuming = any_of(b, "is_resuming", c.resumed)
     runs = []
     for lane, bits in enumerate(keys):
-        beyond, go = b.wire(f"beyond{lane}", high=1 << c.config.key_bits), b.wire(f"runs{lane}", high=2)
+        beyond, go = b.wire(f"beyond{lane}", high=exit_key(c.config)), b.wire(f"runs{lane}", high=2)
         b.add(beyond, weighted(bits) - resumed)
         b.add(go, conjunction(*(1 - bit for bit in bits[c.config.block_bits :])))
         b.add(go, conjunction(is_resuming) - 2 * beyond)
@@ -131,7 +132,7 @@ def _idle(b: Builder, c: Context, keys: list[list[Signal]]) -> Signal:
 def _keep(b: Builder, c: Context, keys: list[list[Signal]]) -> Signal:
     """Whether the group was handed a key, and none of its lanes stands at a smaller one."""
     handed = weighted(c.waiting)
-    above = b.wire("handed_above", high=len(keys) << c.config.key_bits)
+    above = b.wire("handed_above", high=len(keys) * exit_key(c.config))
     for bits in keys:
         b.add(above, handed - weighted(bits))
     keep = b.wire("keep")

@@ -82,7 +82,7 @@ MORE = [
     ("layout-clear", "clear a @ 1", "clear a @ 1\nclear out @ 2"),
     ("layout-slot", "slot 2", "slot 4"),
     ("layout-slot", "slot 2", "slot 0"),
-    ("layout-units", "intermediate=4", "intermediate=0"),
+    ("layout-units", "intermediate=4", "intermediate=1"),
 ]
 
 
@@ -204,7 +204,7 @@ def test_constants_make_the_norm_factor_a_power_of_two(hidden: int, constants: i
 
 def test_shapes_by_name() -> None:
     assert shape("tiny").hidden == 1024
-    with pytest.raises(QgcError, match=r"shape-unknown.*no model shape 'huge'[\s\S]*shapes: qwen3\.5-2b"):
+    with pytest.raises(QgcError, match=r"shape-unknown.*no model shape 'huge'[\s\S]*shapes: qwen3\.5-0\.8b"):
         shape("huge")
     with pytest.raises(QgcError, match="shape-heads"):
         ModelShape("odd", 64, 64, heads=3, value_heads=4)

@@ -41,7 +41,11 @@ SECOND = "head g rows 1 @ 1\n  data a\n  write x\n  read 1\n  to 0: b\n"
 WRONG = {
     "schedule-size": ("h rows 1 @ 1", "h rows 1 @ 2", 10),
     "schedule-order": ("-> a @ 0", "-> a @ 1", 9),
-    "schedule-units": ("intermediate=2", "intermediate=0", None),
+    "schedule-units": (
+        "-> out @ 1",
+        "-> out @ 1\nunit relu(2*a) -> out @ 1\nunit relu(2*b) -> out @ 1",
+        None,
+    ),
     "schedule-heads": ("output next = out\n", SECOND + "output next = out\n", None),
     "schedule-rows": ("rows 1 @ 1\n  data a\n", "rows 200 @ 1\n  data a\n", 10),
     "netlist-dead": ("wire out\n", "wire out\nwire dead\n", 8),
