@@ -50,6 +50,11 @@ class Launch:
         return (Place(tid, self.block, ctaid, self.grid) for tid in _points(self.block))
 
 
+def exchange_words(threads: int) -> int:
+    """Words in which the threads of a block meet (SSA's space `exchange`): one for all, and one a lane of each warp."""
+    return 1 + -(-threads // 32) * 32
+
+
 def _points(size: Dim3) -> Iterator[Dim3]:
     return ((x, y, z) for z in range(size[2]) for y in range(size[1]) for x in range(size[0]))
 

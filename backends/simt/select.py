@@ -16,7 +16,7 @@ from qgc.backends.simt.estimate import expected_tokens
 from qgc.diagnostics import Diagnostic, QgcError
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.program import Param, Wait
-from qgc.ir.machine.symbols import LAUNCH_CONSTANTS, PRODUCTS, RECIPROCALS, SHARED
+from qgc.ir.machine.symbols import EXCHANGE, LAUNCH_CONSTANTS, PRODUCTS, RECIPROCALS, SHARED
 from qgc.ir.ssa.function import Block, Const, Function, Op, Value, is_const
 from qgc.ir.ssa.types import I1
 
@@ -52,7 +52,7 @@ _ZERO_TESTS = {
 }
 """Comparisons with 1 or -1 that compare with zero, which takes no constant: the operation, and whether 0 comes first."""
 
-_BASES = {"global": None, "shared": SHARED}
+_BASES = {"global": None, "shared": SHARED, "exchange": EXCHANGE}
 """State spaces, and the base of their addresses in the machine's one memory."""
 
 _COMBINE = {"add": "add", "and": "and", "or": "or", "xor": "xor"}
@@ -217,6 +217,7 @@ class _Selector:
             "atomic": self.atomic,
             "cas": self.atomic,
             "barrier": self.barrier,
+            "syncwarp": self.barrier,
             "phi": self.phi,
             "br": self.branch,
             "cbr": self.branch,
@@ -304,6 +305,10 @@ class _Selector:
             return
         if name in LAUNCH_CONSTANTS:
             self.values[op.result] = Row(name)
+        elif name == "linear":
+            self.values[op.result] = TID
+        elif name.startswith("lanemask_"):
+            self.lane_mask(op, name.removeprefix("lanemask_"))
         elif name in ("tid.x", "tid.y", "tid.z"):
             self.values[op.result] = self.coordinate(op, name)
         elif name in ("laneid", "warpid"):
@@ -311,6 +316,19 @@ class _Selector:
             self.emit(op, operation, TID, Row(amount), self.reg(op.result))
         else:
             self.fault("simt-sreg", f"special register %{name} is not supported", op)
+
+    def lane_mask(self, op: Op, kind: str) -> None:
+        """The bit of this lane, of those below or above it, with or without its own."""
+        lane = self.emit(op, "and", TID, Row(31))
+        first = {"eq": 1, "lt": 1, "ge": 1, "le": 2, "gt": 2}[kind]
+        result = self.reg(op.result)
+        bit = self.emit(
+            op, "shl", self.emit(op, "or", ZERO, Row(first)), lane, result if kind == "eq" else None
+        )
+        if kind in ("lt", "le"):
+            self.emit(op, "sub", bit, Row(1), result)
+        elif kind in ("ge", "gt"):
+            self.emit(op, "sub", ZERO, bit, result)
 
     def coordinate(self, op: Op, name: str) -> Operand:
         """One coordinate of the thread in its block; axes that the kernel never reads have size 1."""
@@ -467,7 +485,8 @@ class _Selector:
 
     def barrier(self, op: Op) -> None:
         """What follows a barrier is a unit that lanes wait for; all barriers of a kernel are the one of its thread block."""
-        after = Unit(f"{self.unit.name}.barrier", wait=Wait.CTA, span=op.span)
+        wait = Wait.WARP if op.name == "syncwarp" else Wait.CTA
+        after = Unit(f"{self.unit.name}.barrier", wait=wait, span=op.span)
         self.unit.targets, self.unit.span = [after], op.span
         self.code.units.append(after)
         self.unit = after

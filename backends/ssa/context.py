@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from qgc.diagnostics import QgcError, fail
@@ -31,7 +31,8 @@ class Context:
     """The state of lowering one kernel.
 
     A register that a block reads before it writes it is read as a `pending` value, which stands for what the register
-    holds at the block's entry. `written` is what each register holds at the end of a block.
+    holds at the block's entry. `written` is what each register holds at the end of a block. `open(block)`
+    makes a lowering go on in a new block.
     """
 
     flat: FlatFunction
@@ -42,6 +43,7 @@ class Context:
     builder: Builder = field(default_factory=lambda: Builder([]))
     block: ssa.Block = field(default_factory=ssa.Block)
     guard: Value | None = None
+    open: Callable[[ssa.Block], None] = field(default=lambda _block: None)
     pending: dict[ssa.Block, dict[str, Value]] = field(default_factory=dict)
     written: dict[ssa.Block, dict[str, Value]] = field(default_factory=dict)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from qgc.backends.ssa.arithmetic import ARITHMETIC
+from qgc.backends.ssa.collective import COLLECTIVES
 from qgc.backends.ssa.context import Context, type_of
 from qgc.backends.ssa.memory import GUARDABLE, MEMORY
 from qgc.backends.ssa.moves import MOVES
@@ -22,16 +23,12 @@ from qgc.ir.ptx.kernels import find_kernel, ptx_params
 from qgc.ir.ssa.cfg import Cfg
 from qgc.ir.ssa.function import Block, Builder, Function, Module, Op, Param, Value, const, make
 
-LOWERINGS: dict[str, Callable[[Context], None]] = {**ARITHMETIC, **MOVES, **MEMORY}
+LOWERINGS: dict[str, Callable[[Context], None]] = {**ARITHMETIC, **MOVES, **MEMORY, **COLLECTIVES}
 _ENDS = ("bra", "ret", "exit", "brx")
-_BRANCHED_AROUND = tuple(opcode for opcode in MEMORY if opcode not in GUARDABLE)
+_BRANCHED_AROUND = (*(opcode for opcode in MEMORY if opcode not in GUARDABLE), *COLLECTIVES)
 
 _HINTS = {
     "call": "let the CUDA compiler inline device functions (__forceinline__)",
-    "shfl": "warp shuffles are not part of this machine; exchange values through memory",
-    "vote": "warp votes are not part of this machine; use atomics",
-    "match": "warp votes are not part of this machine; use atomics",
-    "redux": "warp votes are not part of this machine; use atomics",
     "trap": "remove assert() and __trap()",
     "tex": "textures do not exist here; load from global memory",
     "fma": "the machine computes on integers",
@@ -88,6 +85,7 @@ class _Blocks:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        context.open = self.open
         self.code = context.flat.code
         self.starts = self._starts()
         self.names = {at: name for name, at in reversed(context.flat.labels.items())}

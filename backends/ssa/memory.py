@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from qgc.backends.ssa.collective import lower_barrier_reduction, lower_warp_barrier
 from qgc.backends.ssa.context import Context, type_of
 from qgc.ir.ptx.ast import Address, Element, Imm, Operand, Reg, Sink, Symbol, Vector
 from qgc.ir.ptx.types import ScalarType
@@ -135,9 +136,15 @@ def _rmw(c: Context, scalar: ScalarType) -> str:
 
 
 def lower_bar(c: Context) -> None:
-    """`bar.sync`, `barrier.sync` of all threads of the block."""
+    """`bar.sync`, `barrier.sync`, `bar.red` of all threads of the block, and `bar.warp.sync`."""
     operands = c.instruction.operands
-    if not c.has("sync") or c.has("warp") or len(operands) != 1 or not isinstance(operands[0], Imm):
+    if c.has("warp"):
+        lower_warp_barrier(c)
+        return
+    if c.has("red"):
+        lower_barrier_reduction(c)
+        return
+    if not c.has("sync") or len(operands) != 1 or not isinstance(operands[0], Imm):
         raise c.unsupported("the barrier that is lowered is __syncthreads(): bar.sync with a constant number")
     c.builder.effect("barrier", attrs=(operands[0].value,))
 

@@ -28,7 +28,10 @@ as tid * size < 2^16.
 SHARED = ".shared"
 """Where the launch puts the thread block's shared memory: a base, as a parameter is, that the user does not pass."""
 
-HIDDEN: tuple[str, ...] = (SHARED,)
+EXCHANGE = ".exchange"
+"""Where the threads of a block exchange values: `ir.launch.exchange_words` words."""
+
+HIDDEN: tuple[str, ...] = (SHARED, EXCHANGE)
 """Names of bases that are no parameters; no parameter's name begins with a dot."""
 
 SYMBOLS: tuple[str, ...] = (*LAUNCH_CONSTANTS, *PRODUCTS, *RECIPROCALS.values())

@@ -1,7 +1,8 @@
 """The exact reference evaluator of SSA: every thread of a launch on Python integers.
 
 Threads of a block run as the machine runs lanes: those at the smallest block number go first, together, and the blocks
-of the grid run one after another. At a barrier threads wait until every other thread of the block waits or has ended.
+of the grid run one after another. At a barrier threads wait until every other thread of the block waits or has ended; those that wait for their warp go on
+before those that wait for the block.
 Any stage can be interpreted; on `ir-div` the order of blocks is the machine's own.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from qgc.diagnostics import fail
-from qgc.ir.launch import AccessFault, Launch, Memory, Place
+from qgc.ir.launch import AccessFault, Launch, Memory, Place, exchange_words
 from qgc.ir.ssa.function import Block, Const, Function, Op, Value
 from qgc.ir.ssa.ops import RMWS, SREGS
 from qgc.ir.ssa.types import MEMS
@@ -70,6 +71,9 @@ def _spaces(function: Function, memory: Memory, threads: int, dynamic: int) -> d
                     own.map(symbol.name, symbol.address, symbol.init.ljust(size, b"\0"))
             each.append(own)
         spaces[space] = each if space == "local" else each * threads
+    exchange = Memory()
+    exchange.map("exchange", 0, bytes(4 * exchange_words(threads)))
+    spaces["exchange"] = [exchange] * threads
     return spaces
 
 
@@ -83,16 +87,17 @@ class _ThreadBlock:
         self.observe: Observer | None = None
         self.number = {block: i for i, block in enumerate(function.blocks)}
         self.at: dict[int, tuple[int, int]] = dict.fromkeys(range(len(threads)), (0, 0))
-        self.waiting: dict[int, tuple[int, int]] = {}
+        self.waiting: dict[str, dict[int, tuple[int, int]]] = {"syncwarp": {}, "barrier": {}}
         self.came: list[Block | None] = [None] * len(threads)
         self.columns: dict[Value, Column] = {}
 
     def run(self, budget: int) -> int:
         """Run until every thread has ended; return the number of ops that they ran."""
         steps = 0
-        while self.at or self.waiting:
+        while self.at or any(self.waiting.values()):
             if not self.at:
-                self.at, self.waiting = self.waiting, {}
+                kind = next(kind for kind, waiting in self.waiting.items() if waiting)
+                self.at, self.waiting[kind] = self.waiting[kind], {}
             place = min(self.at.values())
             active = sorted(t for t, at in self.at.items() if at == place)
             steps += self.run_block(place, active)
@@ -113,9 +118,9 @@ class _ThreadBlock:
             if op.spec.terminator:
                 self.branch(block, op, active)
                 return (i - place[1] + 1) * len(active)
-            if op.name == "barrier":
+            if op.name in self.waiting:
                 for t in active:
-                    self.waiting[t] = (number, i + 1)
+                    self.waiting[op.name][t] = (number, i + 1)
                     del self.at[t]
                 return (i - place[1] + 1) * len(active)
             self.execute(op, active)

@@ -97,6 +97,7 @@ def _axis_rows() -> dict[str, SpecialRegister]:
 
 SREGS: dict[str, SpecialRegister] = {
     **_axis_rows(),
+    "linear": SpecialRegister(lambda p: p.linear, False, "thread in its block, x fastest"),
     "laneid": SpecialRegister(lambda p: p.linear % 32, False, "thread in its 32-thread warp"),
     "warpid": SpecialRegister(lambda p: p.linear // 32, True, "32-thread warp in its block"),
     "lanemask_eq": SpecialRegister(lambda p: 1 << p.linear % 32, False, "bit of this lane"),
@@ -342,6 +343,12 @@ _EFFECTS = (
         pure=False,
         guardable=True,
         optional_result=True,
+        machine=True,
+    ),
+    OpSpec(
+        "syncwarp",
+        "wait for all threads of the warp that have not ended and do not wait for the block",
+        pure=False,
         machine=True,
     ),
     OpSpec(

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qgc.diagnostics import Diagnostic, QgcError, fail
-from qgc.ir.launch import Dim3
+from qgc.ir.launch import Dim3, exchange_words
 from qgc.ir.launch import Launch as Geometry
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.isa import MASK
 from qgc.ir.machine.program import Param, Program
 from qgc.ir.machine.rom import encode_block
-from qgc.ir.machine.symbols import HIDDEN, PRODUCTS, RECIPROCALS, SHARED, param_symbol
+from qgc.ir.machine.symbols import EXCHANGE, HIDDEN, PRODUCTS, RECIPROCALS, SHARED, param_symbol
 from qgc.ir.machine.tokens import ROM_SLOTS, Token, rom_word_bits, scalar_tokens
 from qgc.runtime.memory_image import DTYPES, MemoryImage, memory_tokens, place_arrays
 
@@ -106,7 +106,10 @@ def own_regions(program: Program, geometry: Geometry, shared: int) -> dict[str, 
     """
     if shared < 0:
         raise fail("launch-shared", f"{shared} bytes of shared memory")
+    used = {symbol.name for row in program.consts if isinstance(row, str) and (symbol := param_symbol(row))}
     words = {SHARED: [0] * (-(-(program.shared + shared) // 4))}
+    if EXCHANGE in used:
+        words[EXCHANGE] = [0] * exchange_words(geometry.block_threads)
     return {name: values for name, values in words.items() if values}
 
 
