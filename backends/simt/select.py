@@ -52,6 +52,9 @@ _ZERO_TESTS = {
 }
 """Comparisons with 1 or -1 that compare with zero, which takes no constant: the operation, and whether 0 comes first."""
 
+_OF_TID = {"laneid": ("and", 31), "warpbase": ("and", -32 & 0xFFFFFFFF), "warpid": ("shr", 5)}
+"""Special registers that are one operation on the thread's index."""
+
 _BASES = {"global": None, "shared": SHARED, "exchange": EXCHANGE}
 """State spaces, and the base of their addresses in the machine's one memory."""
 
@@ -311,8 +314,8 @@ class _Selector:
             self.lane_mask(op, name.removeprefix("lanemask_"))
         elif name in ("tid.x", "tid.y", "tid.z"):
             self.values[op.result] = self.coordinate(op, name)
-        elif name in ("laneid", "warpid"):
-            operation, amount = ("and", 31) if name == "laneid" else ("shr", 5)
+        elif name in _OF_TID:
+            operation, amount = _OF_TID[name]
             self.emit(op, operation, TID, Row(amount), self.reg(op.result))
         else:
             self.fault("simt-sreg", f"special register %{name} is not supported", op)

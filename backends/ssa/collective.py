@@ -1,8 +1,8 @@
 """What threads of a warp, or of a block, compute together: shuffles, votes, matches, reductions (PTX ISA 9.7.9, 9.7.13).
 
 Threads meet in memory that no program names, the state space `exchange`: a word for the block, and after it a word for
-each thread. Between a write and the reads of others everybody waits for the warp (`syncwarp`) or for the block
-(`barrier`).
+each thread. Whoever writes a word first waits for the others (`syncwarp`, `barrier`), who may still have to read it, and
+waits again before anybody reads what was written.
 
 A *tally* is such a word that threads only add to. Its old value, read before all have added, taken from its new one is
 the sum of what they added, so nobody has to clear it. The threads of one membermask use the word of the mask's lowest
@@ -25,7 +25,7 @@ _PRED, _B32 = TYPES["pred"], TYPES["b32"]
 
 def _warp(c: Context) -> Value:
     """The number of the warp's first thread in the block."""
-    return c.emit("and", c.emit("sreg", attrs=("linear",)), -32)
+    return c.emit("sreg", attrs=("warpbase",))
 
 
 def _word(c: Context, thread: Value) -> Value:
@@ -49,6 +49,7 @@ def _lowest(c: Context, mask: Value) -> Value:
 
 def _publish(c: Context, value: Value) -> None:
     """Write a value for the others of the warp, and wait until all have."""
+    _wait(c)
     c.builder.effect("store", _word(c, c.emit("sreg", attrs=("linear",))), value, attrs=_WORD)
     _wait(c)
 
@@ -121,7 +122,6 @@ def lower_shfl(c: Context) -> None:
     held = c.emit("icmp.ge.s" if c.has("up") else "icmp.le.s", wanted, last)
     _publish(c, value)
     found = c.emit("load", _lane_word(c, c.emit("select", held, wanted, lane)), attrs=_WORD)
-    _wait(c)
     _write_pair(c, d, found, held)
 
 
@@ -159,12 +159,9 @@ def lower_match(c: Context) -> None:
             bit = c.emit("shl", c.emit("zext", c.emit("icmp.eq", word, value), ty=I32), lane)
             return c.emit("or", so_far, bit)
 
-        same = _fold(c, members, const(I32, 0), add, "match")
-        _wait(c)
-        c.write(d, same, _B32)
+        c.write(d, _fold(c, members, const(I32, 0), add, "match"), _B32)
         return
     first = c.emit("load", _lane_word(c, _lowest(c, members)), attrs=_WORD)
-    _wait(c)
     held = c.emit("icmp.eq", _ballot(c, c.emit("icmp.ne", value, first), mask), 0)
     _write_pair(c, d, c.emit("select", held, members, 0), held)
 
@@ -182,9 +179,7 @@ def lower_redux(c: Context) -> None:
     kind = next(k for k in ("min", "max", "and", "or", "xor") if c.has(k))
     op = f"{kind}.{'s' if scalar.kind == 's' else 'u'}" if kind in ("min", "max") else kind
     start = const(I32, 0) if kind == "xor" else value
-    result = _fold(c, members, start, lambda so_far, _lane, word: c.emit(op, so_far, word), "redux")
-    _wait(c)
-    c.write(d, result)
+    c.write(d, _fold(c, members, start, lambda so_far, _lane, word: c.emit(op, so_far, word), "redux"))
 
 
 def lower_activemask(c: Context) -> None:

@@ -98,6 +98,7 @@ def _axis_rows() -> dict[str, SpecialRegister]:
 SREGS: dict[str, SpecialRegister] = {
     **_axis_rows(),
     "linear": SpecialRegister(lambda p: p.linear, False, "thread in its block, x fastest"),
+    "warpbase": SpecialRegister(lambda p: p.linear & -32, True, "first thread of this warp in the block"),
     "laneid": SpecialRegister(lambda p: p.linear % 32, False, "thread in its 32-thread warp"),
     "warpid": SpecialRegister(lambda p: p.linear // 32, True, "32-thread warp in its block"),
     "lanemask_eq": SpecialRegister(lambda p: 1 << p.linear % 32, False, "bit of this lane"),
