@@ -29,6 +29,7 @@ from qgc.passes.ssa.simplify_cfg import SimplifyControlFlow
 from qgc.passes.ssa.split_edges import SplitEdges
 from qgc.passes.ssa.strength import StrengthReduction
 from qgc.passes.ssa.uniformity import Uniformity
+from qgc.passes.ssa.word_memory import WordMemory
 
 _CLEAN: tuple[Pass, ...] = (Simplify(), ValueNumbering(), DeadCode(), SimplifyControlFlow())
 
@@ -44,7 +45,7 @@ STEPS: dict[str, tuple[Pass, ...]] = {
         StrengthReduction(),
         *_CLEAN,
     ),
-    "ir-pred": (ExpandDivision(), Legalize(), *_CLEAN, IfConversion(), *_CLEAN),
+    "ir-pred": (WordMemory(), ExpandDivision(), Legalize(), *_CLEAN, IfConversion(), *_CLEAN),
     "ir-div": (LoopForm(), SplitEdges(), BlockOrder(), Uniformity()),
 }
 """The passes that lead to each stage from the one before it."""

@@ -121,6 +121,8 @@ class Code:
     units: list[Unit] = field(default_factory=list)
     regs: int = 0
     shared: int = 0
+    frame: int = 0
+    tables: tuple[int, ...] = ()
 
     def reg(self, name: str, tokens: float, span: Span | None = None) -> Reg:
         """A new virtual register."""

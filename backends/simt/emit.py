@@ -16,7 +16,9 @@ def emit(
     """Write out the blocks, numbered in the order of the drafts."""
     emitter = _Emitter(drafts, classes, allocation)
     blocks = tuple(emitter.block(number, draft) for number, draft in enumerate(drafts))
-    return Program(config, code.kernel, code.params, tuple(emitter.rows), blocks, code.shared)
+    return Program(
+        config, code.kernel, code.params, tuple(emitter.rows), blocks, code.shared, code.frame, code.tables
+    )
 
 
 class _Emitter:

@@ -16,7 +16,7 @@ from qgc.backends.simt.estimate import expected_tokens
 from qgc.diagnostics import Diagnostic, QgcError
 from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.program import Param, Wait
-from qgc.ir.machine.symbols import EXCHANGE, LAUNCH_CONSTANTS, PRODUCTS, RECIPROCALS, SHARED
+from qgc.ir.machine.symbols import EXCHANGE, FRAMES, LAUNCH_CONSTANTS, PRODUCTS, RECIPROCALS, SHARED, TABLES
 from qgc.ir.ssa.function import Block, Const, Function, Op, Value, is_const
 from qgc.ir.ssa.types import I1
 
@@ -55,7 +55,7 @@ _ZERO_TESTS = {
 _OF_TID = {"laneid": ("and", 31), "warpbase": ("and", -32 & 0xFFFFFFFF), "warpid": ("shr", 5)}
 """Special registers that are one operation on the thread's index."""
 
-_BASES = {"global": None, "shared": SHARED, "exchange": EXCHANGE}
+_BASES = {"global": None, "shared": SHARED, "frame": FRAMES, "const": TABLES, "exchange": EXCHANGE}
 """State spaces, and the base of their addresses in the machine's one memory."""
 
 _COMBINE = {"add": "add", "and": "and", "or": "or", "xor": "xor"}
@@ -113,6 +113,7 @@ class _Selector:
         self.param_names = {p.offset: p.name for p in function.params}
         self.tokens = expected_tokens(function, config)
         self.code = Code(function.name, _params(function), shared=_shared_bytes(function))
+        self.code.frame, self.code.tables = function.frame_bytes, _tables(function)
         self.values: dict[Value, Operand] = {}
         self.first: dict[Block, Unit] = {}
         self.last: dict[Block, Unit] = {}
@@ -539,6 +540,15 @@ def _shared_bytes(function: Function) -> int:
     return max(ends, default=0)
 
 
+def _tables(function: Function) -> tuple[int, ...]:
+    """The words of the constant variables."""
+    tables = [s for s in function.symbols if s.space == "const"]
+    data = bytearray(-(-max((s.address + s.size for s in tables), default=0) // 4) * 4)
+    for s in tables:
+        data[s.address : s.address + len(s.init)] = s.init
+    return tuple(int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4))
+
+
 def _address_bases(function: Function) -> set[int]:
     """Byte offsets of the parameters that reach an address by additions, choices and phis alone."""
     work = [
@@ -555,6 +565,8 @@ def _address_bases(function: Function) -> set[int]:
             found.add(int(value.op.attr("offset")))
         elif value.op.name in ("add", "sub", "phi"):
             work += value.op.operands
+        elif value.op.name == "and":  # the word around a byte
+            work.append(value.op.operands[0])
         elif value.op.name == "select":
             work += value.op.operands[1:]
     return found

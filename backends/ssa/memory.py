@@ -12,7 +12,7 @@ from qgc.backends.ssa.collective import lower_barrier_reduction, lower_warp_barr
 from qgc.backends.ssa.context import Context, type_of
 from qgc.ir.ptx.ast import Address, Element, Imm, Operand, Reg, Sink, Symbol, Vector
 from qgc.ir.ptx.types import ScalarType
-from qgc.ir.ssa.function import Value, const
+from qgc.ir.ssa.function import Block, Value, const, make
 from qgc.ir.ssa.types import I32, SPACES
 
 _ATOMICS = {"add": "add", "and": "and", "or": "or", "xor": "xor", "exch": "exch", "inc": "inc", "dec": "dec"}
@@ -121,9 +121,50 @@ def lower_atom(c: Context) -> None:
     if c.has("cas"):
         old = c.builder.emit("cas", _at(c, base, offset), *values, attrs=(space, mem), guard=c.guard)
     else:
-        attrs = (space, _rmw(c, scalar), mem)
+        rmw = _rmw(c, scalar)
+        if rmw in _WRAP:
+            c.write(d, _wrapping(c, rmw, _at(c, base, offset), values[0], (space, mem)))
+            return
+        attrs = (space, rmw, mem)
         old = c.builder.emit("atomic", _at(c, base, offset), *values, attrs=attrs, guard=c.guard)
     c.write(d, old)
+
+
+def _wrapping(c: Context, rmw: str, address: Value, limit: Value, access: tuple[str, str]) -> Value:
+    """`inc` and `dec` try the new value until nobody came between: they take more than one block of the machine.
+
+    Gives the old value; 0 where the guard is 0.
+    """
+    before = c.block
+    name = f"{before.name}.{rmw}"
+    again, after = Block(name), Block(f"{name}.after")
+    if c.guard is None:
+        c.builder.effect("br", blocks=[again])
+    else:
+        c.builder.effect("cbr", c.guard, blocks=[again, after])
+    c.open(again)
+    old = c.emit("load", address, attrs=access)
+    got = c.emit("cas", address, old, _WRAP[rmw](c, old, limit), attrs=access)
+    c.builder.effect("cbr", c.emit("icmp.eq", got, old), blocks=[after, again])
+    c.open(after)
+    if c.guard is None:
+        return got
+    phi = make("phi", got, 0, ty=got.ty, blocks=[again, before], span=c.builder.span)
+    after.ops.append(phi)
+    return phi.result or got
+
+
+def _inc(c: Context, old: Value, limit: Value) -> Value:
+    return c.emit("select", c.emit("icmp.ge.u", old, limit), 0, c.emit("add", old, 1))
+
+
+def _dec(c: Context, old: Value, limit: Value) -> Value:
+    """`old - 1`, which wraps for 0, where it is below the limit; old 0 and old above the limit give the limit."""
+    less = c.emit("sub", old, 1)
+    return c.emit("select", c.emit("icmp.lt.u", less, limit), less, limit)
+
+
+_WRAP: dict[str, Callable[[Context, Value, Value], Value]] = {"inc": _inc, "dec": _dec}
 
 
 def _rmw(c: Context, scalar: ScalarType) -> str:

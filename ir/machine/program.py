@@ -113,7 +113,8 @@ class Program:
 
     `consts[i]` is what row i of the constant bank holds: an integer (unsigned 32-bit), or a string that the launch
     resolves: `param NAME`, or a launch constant such as `ntid.x`, `nctaid.x`, `ctaid.x`.
-    Block 0 is the entry. `shared` is how many bytes of shared memory a thread block has, besides what a launch adds.
+    Block 0 is the entry. `shared` is how many bytes of shared memory a thread block has, besides what a launch adds;
+    `frame` how many bytes of local memory a thread has; `tables` are the words of the constant tables.
     """
 
     config: MachineConfig
@@ -122,3 +123,5 @@ class Program:
     consts: tuple[int | str, ...]
     blocks: tuple[Block, ...]
     shared: int = 0
+    frame: int = 0
+    tables: tuple[int, ...] = ()

@@ -31,7 +31,13 @@ SHARED = ".shared"
 EXCHANGE = ".exchange"
 """Where the threads of a block exchange values: `ir.launch.exchange_words` words."""
 
-HIDDEN: tuple[str, ...] = (SHARED, EXCHANGE)
+FRAMES = ".frames"
+"""Where the threads' local memory lies, one frame after another."""
+
+TABLES = ".tables"
+"""Where the program's constant tables lie."""
+
+HIDDEN: tuple[str, ...] = (SHARED, EXCHANGE, FRAMES, TABLES)
 """Names of bases that are no parameters; no parameter's name begins with a dot."""
 
 SYMBOLS: tuple[str, ...] = (*LAUNCH_CONSTANTS, *PRODUCTS, *RECIPROCALS.values())

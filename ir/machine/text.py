@@ -11,7 +11,8 @@
       out r1 = f1
       branch f0 ? 1 : cta 2
 
-`shared BYTES` is the kernel's shared memory; it may be left out when there is none. A branch target is a block number, `warp N` or `cta N` to wait there for the warp or the whole thread block, or `exit`.
+`shared BYTES` is the kernel's shared memory, `frame BYTES` the local memory of a thread, `tables` lines hold the words of
+constant tables; what there is none of is left out. A branch target is a block number, `warp N` or `cta N` to wait there for the warp or the whole thread block, or `exit`.
 `kN` as an operand is the source `k` with row N of the constant bank; every other operand is a name of the machine's
 `SourceTable`. A store writes `st A, B <- DATA`; a guard follows as `if f0` or `if !f0`; the always-true guard is not
 written. `@ file:line:column-end` is where the operation came from. `machine NAME field=value ...` lists the fields in
@@ -32,6 +33,7 @@ from qgc.ir.machine.program import ALWAYS, EXIT, Block, Branch, Guard, Instr, Li
 
 _FILE_SAFE = "/.<>+=,()[]~"
 _INDENT = "  "
+_TABLE_ROW = 8
 
 
 # Printing ----------------------------------------------------------------------------------------------------------
@@ -47,6 +49,10 @@ def _lines(program: Program) -> Iterator[str]:
     yield f"kernel {program.kernel}"
     if program.shared:
         yield f"shared {program.shared}"
+    if program.frame:
+        yield f"frame {program.frame}"
+    for at in range(0, len(program.tables), _TABLE_ROW):
+        yield f"tables {' '.join(f'{word:08x}' for word in program.tables[at : at + _TABLE_ROW])}"
     for param in program.params:
         yield f"param {param.name} {'ptr' if param.is_pointer else 'int'}"
     for row, value in enumerate(program.consts):
@@ -132,6 +138,8 @@ _GUARD = rf"(!?)({_SOURCE})"
 _TARGET = rf"(?:(?:warp|cta) )?{_NUMBER}|exit"
 _LINE = {
     "shared": re.compile(rf"shared (?P<bytes>{_COUNT})"),
+    "frame": re.compile(rf"frame (?P<bytes>{_COUNT})"),
+    "tables": re.compile(r"tables (?P<words>[0-9a-f]{8}(?: [0-9a-f]{8})*)"),
     "param": re.compile(r"param (?P<name>\S+) (?P<kind>ptr|int)"),
     "const": re.compile(rf"const k(?P<row>{_COUNT}) = (?P<value>\S.*)"),
     "block": re.compile(rf"block (?P<number>{_COUNT})(?P<serial> serial)?:"),
@@ -140,6 +148,8 @@ _LINE = {
 }
 _EXPECTED = {
     "shared": "shared BYTES",
+    "frame": "frame BYTES",
+    "tables": "tables WORD WORD ..., in 8 hexadecimal digits each",
     "param": "param NAME ptr|int",
     "const": "const kROW = NUMBER or SYMBOL",
     "block": "block NUMBER: or block NUMBER serial:",
@@ -223,7 +233,8 @@ class _Reader:
         self.params: list[Param] = []
         self.consts: list[int | str] = []
         self.blocks: list[_Draft] = []
-        self.shared = 0
+        self.shared = self.frame = 0
+        self.tables: list[int] = []
         self._span = Span(file, 1, 1)
 
     def read(self, line: str, number: int) -> None:
@@ -262,7 +273,16 @@ class _Reader:
         if self.faults or self.config is None or self.kernel is None:
             raise QgcError(*self.faults)
         blocks = tuple(draft.build() for draft in self.blocks)
-        return Program(self.config, self.kernel, tuple(self.params), tuple(self.consts), blocks, self.shared)
+        return Program(
+            self.config,
+            self.kernel,
+            tuple(self.params),
+            tuple(self.consts),
+            blocks,
+            self.shared,
+            self.frame,
+            tuple(self.tables),
+        )
 
     def _fault(self, message: str) -> None:
         self.faults.append(Diagnostic("blocks-syntax", message, self._span))
@@ -275,6 +295,12 @@ class _Reader:
 
     def _shared(self, match: re.Match[str]) -> None:
         self.shared = int(match["bytes"])
+
+    def _frame(self, match: re.Match[str]) -> None:
+        self.frame = int(match["bytes"])
+
+    def _tables(self, match: re.Match[str]) -> None:
+        self.tables += [int(word, 16) for word in match["words"].split()]
 
     def _param(self, match: re.Match[str]) -> None:
         self.places[f"param {len(self.params)}"] = self._span

@@ -155,6 +155,12 @@ class Function:
         """Size of the parameter space, a multiple of 8."""
         return -(-max((p.offset + p.size for p in self.params), default=0) // 8) * 8
 
+    @property
+    def frame_bytes(self) -> int:
+        """Size of a thread's local memory, a multiple of 4."""
+        ends = (s.address + s.size for s in self.symbols if s.space == "local")
+        return -(-max(ends, default=0) // 4) * 4
+
     def ops(self) -> Iterator[Op]:
         """Every op, in block order."""
         for block in self.blocks:

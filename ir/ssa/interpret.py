@@ -71,6 +71,10 @@ def _spaces(function: Function, memory: Memory, threads: int, dynamic: int) -> d
                     own.map(symbol.name, symbol.address, symbol.init.ljust(size, b"\0"))
             each.append(own)
         spaces[space] = each if space == "local" else each * threads
+    frames = Memory()
+    if function.frame_bytes:
+        frames.map("frames", 0, bytes(threads * function.frame_bytes))
+    spaces["frame"] = [frames] * threads
     exchange = Memory()
     exchange.map("exchange", 0, bytes(4 * exchange_words(threads)))
     spaces["exchange"] = [exchange] * threads

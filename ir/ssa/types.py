@@ -67,5 +67,5 @@ MEMS: dict[str, Mem] = {
 }
 """Accesses by name; `load` extends to `ty`, `store` keeps the low bytes."""
 
-SPACES: tuple[str, ...] = ("global", "shared", "const", "local", "exchange")
+SPACES: tuple[str, ...] = ("global", "shared", "const", "local", "frame", "exchange")
 """State spaces that a memory operation can name. Parameters are read by `param`."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from qgc.diagnostics import Diagnostic, QgcError
 from qgc.ir.ssa.function import Builder, Const, Function, Op, Value, const
 from qgc.ir.ssa.ops import insert
 from qgc.ir.ssa.rewrite import rewrite
@@ -36,8 +35,6 @@ class Legalize:
 
     def run(self, function: Function) -> bool:
         """Expand until only the machine's ops are left."""
-        if not self.wide:
-            _refuse(function)
         return rewrite(function, self._expand)
 
     def _expand(self, op: Op, b: Builder) -> Value | None:
@@ -51,17 +48,6 @@ class Legalize:
 
 _SPLITS = ("load", "sext", "zext", "trunc", "popc", "clz", "brev")
 """Ops on i64 that `narrow` splits as they are."""
-
-
-def _refuse(function: Function) -> None:
-    faults = []
-    for op in function.ops():
-        if op.name == "store" and op.attr("mem") != "b32":
-            message = f"a store of {8 * MEMS[str(op.attr('mem'))].bytes} bits is not supported"
-            hint = "the machine writes whole 32-bit words: store an int"
-            faults.append(Diagnostic("ptx-unsupported", message, op.span, hint))
-    if faults:
-        raise QgcError(*faults)
 
 
 def _ty(op: Op) -> Ty:

@@ -22,7 +22,16 @@ from qgc.ir.machine.config import MachineConfig
 from qgc.ir.machine.isa import MASK
 from qgc.ir.machine.program import Param, Program
 from qgc.ir.machine.rom import encode_block
-from qgc.ir.machine.symbols import EXCHANGE, HIDDEN, PRODUCTS, RECIPROCALS, SHARED, param_symbol
+from qgc.ir.machine.symbols import (
+    EXCHANGE,
+    FRAMES,
+    HIDDEN,
+    PRODUCTS,
+    RECIPROCALS,
+    SHARED,
+    TABLES,
+    param_symbol,
+)
 from qgc.ir.machine.tokens import ROM_SLOTS, Token, rom_word_bits, scalar_tokens
 from qgc.runtime.memory_image import DTYPES, MemoryImage, memory_tokens, place_arrays
 
@@ -108,6 +117,8 @@ def own_regions(program: Program, geometry: Geometry, shared: int) -> dict[str, 
         raise fail("launch-shared", f"{shared} bytes of shared memory")
     used = {symbol.name for row in program.consts if isinstance(row, str) and (symbol := param_symbol(row))}
     words = {SHARED: [0] * (-(-(program.shared + shared) // 4))}
+    words[FRAMES] = [0] * (program.frame // 4 * geometry.block_threads)
+    words[TABLES] = list(program.tables)
     if EXCHANGE in used:
         words[EXCHANGE] = [0] * exchange_words(geometry.block_threads)
     return {name: values for name, values in words.items() if values}
