@@ -1,8 +1,8 @@
 """The exact reference evaluator of SSA: every thread of a launch on Python integers.
 
 Threads of a block run as the machine runs lanes: those at the smallest block number go first, together, and the blocks
-of the grid run one after another. At a barrier threads wait until every other thread of the block waits or has ended; those that wait for their warp go on
-before those that wait for the block.
+of the grid run one after another. At a barrier threads wait until every other thread of the block waits or has ended; then those at the smallest place go
+on, and those that wait for their warp before those that wait for the block.
 Any stage can be interpreted; on `ir-div` the order of blocks is the machine's own.
 """
 
@@ -101,7 +101,7 @@ class _ThreadBlock:
         while self.at or any(self.waiting.values()):
             if not self.at:
                 kind = next(kind for kind, waiting in self.waiting.items() if waiting)
-                self.at, self.waiting[kind] = self.waiting[kind], {}
+                self.resume(self.waiting[kind])
             place = min(self.at.values())
             active = sorted(t for t, at in self.at.items() if at == place)
             steps += self.run_block(place, active)
@@ -110,6 +110,13 @@ class _ThreadBlock:
                 hint = "a loop of the kernel may never end; give a larger budget if it does"
                 raise fail("launch-budget", f"the launch did not end within {budget} ops", op.span, hint)
         return steps
+
+    def resume(self, waiting: dict[int, tuple[int, int]]) -> None:
+        """Threads at the smallest place go on, as the machine's lanes do: the others wait on."""
+        place = min(waiting.values())
+        self.at = {t: at for t, at in waiting.items() if at == place}
+        for t in self.at:
+            del waiting[t]
 
     def run_block(self, place: tuple[int, int], active: list[int]) -> int:
         """Run `active` threads from an op to the end of its block, or to a barrier."""

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from qgc.diagnostics import QgcError
 from qgc.driver import Kernel, Settings, source
 from qgc.ir.machine.config import preset
 from qgc.runtime.engines import Request, engine
@@ -16,46 +15,7 @@ from qgc.runtime.manifest import Case, KernelCase
 from tests.helpers.examples import COLLECTION, VARIANTS, check_arrays, each_kernel, module_of, ptx_of
 from tests.helpers.ptx import launch
 
-NOT_IN_SSA = frozenset(
-    [
-        "shared/barrier_votes",
-        "warp/activemask",
-        "warp/match",
-        "warp/redux",
-        "warp/shfl_down",
-        "warp/shfl_idx",
-        "warp/shfl_up",
-        "warp/shfl_xor",
-        "warp/syncwarp",
-        "warp/vote",
-    ]
-)
-NOT_ON_THE_MACHINE = NOT_IN_SSA | frozenset(
-    [
-        "algorithms/crc32_table",
-        "algorithms/edit_distance",
-        "atomics/wrap",
-        "memory/bytes",
-        "memory/local_sort",
-        "shared/matmul_tiled",
-        "shared/stencil",
-    ]
-)
-"""What the compiler or the machine refuses, from one compiler's PTX at least: both lists are to be empty in the end.
-
-A kernel that stands here may be refused with a diagnostic. It may run, too, but must not come out wrong.
-"""
-
 each_variant = pytest.mark.parametrize("variant", VARIANTS)
-
-
-def each_kernel_but(refused: frozenset[str]) -> pytest.MarkDecorator:
-    mark = pytest.mark.xfail(raises=QgcError, reason="not lowered yet")
-    params = [
-        pytest.param(kernel, id=name, marks=mark if name in refused else ())
-        for name, kernel in COLLECTION.items()
-    ]
-    return pytest.mark.parametrize("kernel", params)
 
 
 def fast(kernel: KernelCase) -> list[Case]:
@@ -91,7 +51,6 @@ def check_ptx(kernel: KernelCase, case: Case, variant: str) -> None:
 def test_the_collection_fits_its_machines() -> None:
     """64 kernels of different names, each with a comment, small inputs and two of them at least."""
     assert len(COLLECTION) == len({kernel.kernel for kernel in COLLECTION.values()}) == 64
-    assert COLLECTION.keys() >= NOT_ON_THE_MACHINE
     for name, kernel in COLLECTION.items():
         text = kernel.source.read_text(encoding="utf-8")
         assert text.startswith("// "), name
@@ -121,14 +80,14 @@ def test_ptx_interpreter_on_slow_cases(variant: str) -> None:
 
 
 @each_variant
-@each_kernel_but(NOT_ON_THE_MACHINE)
+@each_kernel
 def test_machine(kernel: KernelCase, variant: str) -> None:
     made = compiled(kernel, variant, kernel.machine)
     for case in fast(kernel):
         check_arrays(kernel, case, run("isa", made, case))
 
 
-@each_kernel_but(NOT_IN_SSA)
+@each_kernel
 def test_ssa(kernel: KernelCase) -> None:
     made = compiled(kernel, "clang32")
     for case in fast(kernel):

@@ -12,7 +12,6 @@ from qgc.ir.ssa.verify import verify
 from qgc.passes.manager import Pass
 from qgc.passes.pipelines import PIPELINE
 from qgc.passes.ssa.block_order import BlockOrder
-from qgc.passes.ssa.legalize import Legalize
 from qgc.passes.ssa.loop_form import LoopForm
 from qgc.passes.ssa.narrow import Narrow
 from tests.helpers.ssa import GOLDEN, ROOT
@@ -57,13 +56,6 @@ def test_narrow_refuses_wide_atomics_at_their_line() -> None:
     message = rejected(Narrow(), body)
     assert "k.ptx:9:1: error[ptx-unsupported]: 64-bit atomics" in message
     assert "hint:" in message
-
-
-def test_legalize_refuses_stores_of_bytes_all_at_once() -> None:
-    body = "e:\n store.global.u8 4, 1 @5\n store.global.u16 4, 1 @6\n ret"
-    message = rejected(Legalize(), body)
-    assert "k.ptx:5:1: error[ptx-unsupported]: a store of 8 bits" in message
-    assert "k.ptx:6:1: error[ptx-unsupported]: a store of 16 bits" in message
 
 
 IRREDUCIBLE = """

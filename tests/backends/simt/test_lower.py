@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -389,6 +390,22 @@ def test_copies_before_a_loop_are_hoisted_over_its_guard() -> None:
         assert run(program, 1, ints(0), ints(9), n).arrays["b"].tolist() == [n * (n - 1) // 2]
 
 
+@pytest.mark.parametrize(
+    ("kind", "mask"),
+    [
+        ("eq", lambda lane: 1 << lane),
+        ("lt", lambda lane: (1 << lane) - 1),
+        ("le", lambda lane: (2 << lane) - 1),
+        ("gt", lambda lane: -2 << lane),
+        ("ge", lambda lane: -1 << lane),
+    ],
+)
+def test_lane_masks(kind: str, mask: Callable[[int], int]) -> None:
+    body = f"  %x: i32 = sreg.lanemask_{kind}\n" + STORE.replace("%v", "%x")
+    found = run(compile_text(body), 32, ints(0), ints(*[0] * 32), 0).arrays["b"]
+    assert found.view(np.uint32).tolist() == [mask(lane) & 0xFFFFFFFF for lane in range(32)]
+
+
 def test_a_barrier_and_shared_memory() -> None:
     """Every thread reads what its neighbour in another group has written before the barrier."""
     body = (
@@ -406,7 +423,6 @@ def test_a_barrier_and_shared_memory() -> None:
     ("body", "code", "part"),
     [
         ("  %x: i32 = load.local.b32 %t\n" + STORE.replace("%v", "%x"), "simt-space", "local"),
-        ("  %x: i32 = sreg.lanemask_lt\n" + STORE.replace("%v", "%x"), "simt-sreg", "lanemask_lt"),
         ("  %x: i32 = atomic.global.inc.b32 %a, %t\n" + STORE.replace("%v", "%x"), "simt-op", "inc"),
     ],
 )

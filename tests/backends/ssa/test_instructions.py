@@ -13,7 +13,6 @@ from qgc.backends.ssa.lower import LOWERINGS
 from qgc.ir.launch import Launch, Memory
 from qgc.ir.ptx.interpret import run as run_ptx
 from qgc.ir.ptx.parse import parse
-from qgc.ir.ssa.function import Module
 from qgc.ir.ssa.interpret import run as run_ssa
 from qgc.ir.ssa.verify import verify
 from qgc.passes.pipelines import compile_ptx_to
@@ -129,12 +128,6 @@ def memory() -> Memory:
     return result
 
 
-def stages(module: Module) -> tuple[str, ...]:
-    """How far the passes can take a function: the machine writes words only."""
-    stores = [op for op in module.functions[0].ops() if op.name == "store"]
-    return ("ir",) if any(op.attr("mem") not in ("b32", "b64") for op in stores) else ("ir", "ir-div")
-
-
 @pytest.mark.parametrize("line", LINES)
 def test_instruction(line: str) -> None:
     launch = Launch(block=(THREADS, 1, 1))
@@ -142,7 +135,7 @@ def test_instruction(line: str) -> None:
         module = parse(HEADER + instruction + FOOTER, "k.ptx")
         want = memory()
         run_ptx(module, launch, PARAMS, want)
-        for stage in stages(compile_ptx_to("ir", module)):
+        for stage in ("ir", "ir-div"):
             lowered = compile_ptx_to(stage, module)
             verify(lowered, stage)
             got = memory()
