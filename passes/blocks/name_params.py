@@ -10,7 +10,7 @@ from qgc.ir.machine.symbols import NAME, ParamSymbol, param_symbol
 
 
 def name_params(program: Program, names: Sequence[str]) -> Program:
-    """Rename the parameters and the symbols that name them.
+    """Rename the parameters and the symbols that name them; hidden bases keep their names.
 
     Names that do not fit (another number of them, one twice, one that is no name) leave the program as it is.
     """
@@ -24,4 +24,4 @@ def name_params(program: Program, names: Sequence[str]) -> Program:
 
 def _renamed(row: int | str, new: dict[str, str]) -> int | str:
     symbol = param_symbol(row) if isinstance(row, str) else None
-    return row if symbol is None else str(ParamSymbol(new[symbol.name], symbol.addend))
+    return row if symbol is None else str(ParamSymbol(new.get(symbol.name, symbol.name), symbol.addend))

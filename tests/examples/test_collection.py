@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 from qgc.driver import Kernel, Settings, source
 from qgc.ir.machine.config import preset
 from qgc.runtime.engines import Request, engine
+from qgc.runtime.engines.base import ModelChoice
 from qgc.runtime.manifest import Case, KernelCase
 from tests.helpers.examples import COLLECTION, VARIANTS, check_arrays, each_kernel, module_of, ptx_of
 from tests.helpers.ptx import launch
+
+BUDGET = 20_000_000
+"""Tokens that the longest launch may take."""
 
 each_variant = pytest.mark.parametrize("variant", VARIANTS)
 
@@ -92,3 +96,32 @@ def test_ssa(kernel: KernelCase) -> None:
     made = compiled(kernel, "clang32")
     for case in fast(kernel):
         check_arrays(kernel, case, run("ssa", made, case))
+
+
+@each_kernel
+def test_cuda(kernel: KernelCase) -> None:
+    """From the CUDA file itself, where parameters have the names of the source."""
+    text = kernel.source.read_text(encoding="utf-8")
+    settings = Settings("clang", kernel.kernel, preset(kernel.machine))
+    made = Kernel(source(text, kernel.source.name), settings)
+    for case in fast(kernel)[:1]:
+        check_arrays(kernel, case, run("isa", made, case))
+
+
+@pytest.mark.slow
+def test_engine_fast_answers_as_the_interpreter() -> None:
+    """Every kernel and input set on the weights of the 2B shape: the same token at every position, the same memory."""
+    positions, launches = 0, 0
+    model = ModelChoice(shape="qwen3.5-2b")
+    for kernel in COLLECTION.values():
+        made = compiled(kernel, "clang32", kernel.machine)
+        for case in kernel.cases:
+            request = Request(
+                case.grid, case.block, list(case.args.values()), BUDGET, model, shared=case.shared
+            )
+            want, got = (engine(name).run(made, request).run for name in ("isa", "fast"))
+            assert want is not None and got is not None
+            assert got.tokens == want.tokens, kernel.name
+            assert got.memory == want.memory, kernel.name
+            positions, launches = positions + sum(got.generated), launches + 1
+    print(f"{launches} launches of {len(COLLECTION)} kernels, {positions} generated positions, 0 differences")
