@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
-from qgc.cli.options import Name
+from qgc.cli.options import SHAPE, Machine
 from qgc.ir.machine.config import PRESETS, MachineConfig
+
+if TYPE_CHECKING:
+    from qgc.ir.layout.shape import ModelShape
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group()
 def command() -> None:
-    """List the machine presets, or show one."""
+    """List the machine presets, or show one.
+
+    `estimate` lays a machine out in a model shape and says what it costs.
+    """
 
 
 @command.command("list")
@@ -33,11 +40,10 @@ def list_presets(as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("preset", type=Name("machine", PRESETS))
+@click.argument("machine", type=Machine())
 @JSON
-def show_preset(preset: str, as_json: bool) -> None:
-    """Show one PRESET: its parameters, and what follows from them."""
-    machine = PRESETS[preset]
+def show_preset(machine: MachineConfig, as_json: bool) -> None:
+    """Show one MACHINE, a preset or a TOML file: its parameters, and what follows from them."""
     facts = {**asdict(machine), **derived(machine)}
     if as_json:
         click.echo(json.dumps(facts, indent=2))
@@ -59,3 +65,19 @@ def derived(machine: MachineConfig) -> dict[str, int]:
         "rom_word_bits": rom_word_bits(machine),
         "vocabulary": Vocabulary(machine).size,
     }
+
+
+@command.command("estimate")
+@click.argument("machine", type=Machine(), default="simt4")
+@SHAPE
+@JSON
+def estimate_machine(machine: MachineConfig, shape: ModelShape, as_json: bool) -> None:
+    """Lay MACHINE out in a model shape and count layers, gates, parameters and bytes; nothing is written."""
+    from qgc.backends.weights.estimate import estimate
+
+    found = asdict(estimate(machine, shape))
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    for name, value in found.items():
+        click.echo(f"{name:<20} {value:,}" if isinstance(value, int) else f"{name:<20} {value}")
