@@ -119,9 +119,21 @@ def report(err: Exception, sources: Mapping[str, str]) -> int:
     if isinstance(err, click.ClickException):
         err.show()
         return err.exit_code
+    if _is_out_of_memory(err):
+        click.echo("error[memory]: there is not enough memory for this", err=True)
+        click.echo("  hint: close other programs, or use a smaller shape, bfloat16 or engine fast", err=True)
+        return 1
     click.echo("".join(traceback.format_exception(err)), err=True, nl=False)
     click.echo(f"this is a bug in qgc {__version__}: please report it with the text above", err=True)
     return BUG
+
+
+def _is_out_of_memory(err: Exception) -> bool:
+    """Whether Python, numpy or torch could not get memory; torch says so in a RuntimeError of its own."""
+    said = str(err)
+    return isinstance(err, MemoryError) or (
+        isinstance(err, RuntimeError) and ("can't allocate memory" in said or "out of memory" in said)
+    )
 
 
 @click.group("qgc", cls=Cli, context_settings={"help_option_names": ["-h", "--help"]})

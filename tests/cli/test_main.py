@@ -130,6 +130,25 @@ def test_a_bug_is_exit_70_with_a_traceback(command: Callable[[Callable[[], None]
     assert "this is a bug in qgc" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "err",
+    [
+        MemoryError("Unable to allocate 9 TiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory"),
+        RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+    ],
+    ids=["numpy", "torch", "cuda"],
+)
+def test_too_little_memory_is_no_bug(command: Callable[[Callable[[], None]], Result], err: Exception) -> None:
+    def action() -> None:
+        raise err
+
+    result = command(action)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error[memory]: there is not enough memory")
+    assert "Traceback" not in result.stderr
+
+
 def test_an_interrupt_is_exit_130(command: Callable[[Callable[[], None]], Result]) -> None:
     def action() -> None:
         raise KeyboardInterrupt
