@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from qgc.backends.simt.coalesce import Classes
 from qgc.backends.simt.code import Node, Reg, Unit
 from qgc.backends.simt.form import Draft
-from qgc.diagnostics import Span, fail
+from qgc.diagnostics import Diagnostic, QgcError, Span
 from qgc.ir.machine.config import MachineConfig
 
 
@@ -23,11 +23,28 @@ class Allocation:
     writes: dict[Draft, list[Reg]]
 
 
+class TooManyValues(QgcError):
+    """There are more live values than registers.
+
+    Attributes:
+        spans: the classes that are live where most are, and after how many drafts each of them is.
+    """
+
+    def __init__(self, diagnostic: Diagnostic, spans: dict[Reg, int]) -> None:
+        super().__init__(diagnostic)
+        self.spans = spans
+
+    @property
+    def live(self) -> list[Reg]:
+        """The classes, in order of their numbers."""
+        return sorted(self.spans, key=lambda reg: reg.number)
+
+
 def allocate(drafts: list[Draft], classes: Classes, config: MachineConfig) -> Allocation:
     """Give every live class a register.
 
     Raises:
-        QgcError: `simt-registers` when too many values are live at once; names the place and the values.
+        TooManyValues: `simt-registers` when too many values are live at once; names the place and the values.
     """
     live = _live_after(drafts, classes)
     writes = {draft: [reg for reg in draft.writes if classes(reg) in live[draft]] for draft in drafts}
@@ -133,10 +150,11 @@ def _colour(graph: dict[Reg, set[Reg]], colours: dict[Reg, list[int]]) -> dict[R
     return chosen
 
 
-def _too_many(drafts: list[Draft], live: dict[Draft, set[Reg]], config: MachineConfig) -> Exception:
+def _too_many(drafts: list[Draft], live: dict[Draft, set[Reg]], config: MachineConfig) -> TooManyValues:
     worst = max(drafts, key=lambda draft: len(live[draft]))
     names = ", ".join(reg.name or "?" for reg in sorted(live[worst], key=lambda reg: reg.number))
-    return fail(
+    spans = {reg: sum(reg in after for after in live.values()) for reg in live[worst]}
+    diagnostic = Diagnostic(
         "simt-registers",
         f"too many live values: {len(live[worst])} are needed after this place ({names}); machine {config.name} has "
         f"{config.registers - 1} registers"
@@ -144,6 +162,7 @@ def _too_many(drafts: list[Draft], live: dict[Draft, set[Reg]], config: MachineC
         _place(worst),
         "choose a machine with more registers, or make the kernel keep fewer values at once",
     )
+    return TooManyValues(diagnostic, spans)
 
 
 def _place(draft: Draft) -> Span | None:

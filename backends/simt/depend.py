@@ -14,6 +14,7 @@ from qgc.backends.simt.address import Address
 from qgc.backends.simt.code import Node, Reg, Unit
 from qgc.ir.machine.isa import OPS
 from qgc.ir.machine.isa import Unit as Circuit
+from qgc.ir.machine.symbols import is_spill_slot
 
 Classes = Callable[[Reg], Reg]
 """The register that stands for all those that share a machine register with this one."""
@@ -43,6 +44,8 @@ def may_alias(a: Address | None, b: Address | None) -> bool:
     """Whether two accesses may touch one word: not when only their constant offsets differ."""
     if a is None or b is None:
         return True
+    if a.param != b.param and any(p is not None and is_spill_slot(p) for p in (a.param, b.param)):
+        return False  # a spill slot is nobody else's memory
     same_base = (a.values, a.scaled, a.param) == (b.values, b.scaled, b.param)
     return not same_base or a.offset == b.offset
 

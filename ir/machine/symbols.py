@@ -40,6 +40,24 @@ TABLES = ".tables"
 HIDDEN: tuple[str, ...] = (SHARED, EXCHANGE, FRAMES, TABLES)
 """Names of bases that are no parameters; no parameter's name begins with a dot."""
 
+_SPILL = re.compile(r"\.spill[0-9]{1,4}", re.ASCII)
+
+
+def spill_slot(number: int) -> str:
+    """The base of a spill slot, which has a word for each thread of the block."""
+    return f".spill{number}"
+
+
+def is_spill_slot(name: str) -> bool:
+    """Whether a base is a spill slot."""
+    return _SPILL.fullmatch(name) is not None
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a base is the program's own, and no parameter."""
+    return name in HIDDEN or is_spill_slot(name)
+
+
 SYMBOLS: tuple[str, ...] = (*LAUNCH_CONSTANTS, *PRODUCTS, *RECIPROCALS.values())
 """All symbols that are no parameter."""
 

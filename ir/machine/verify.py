@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from qgc.diagnostics import Diagnostic, Span, VerifyError
 from qgc.ir.machine.isa import OPS, SourceTable, Unit, unit_stages
 from qgc.ir.machine.program import ALWAYS, EXIT, Block, Guard, Instr, Program, Wait
-from qgc.ir.machine.symbols import HIDDEN, NAME, SYMBOLS, param_symbol
+from qgc.ir.machine.symbols import NAME, SYMBOLS, is_hidden, param_symbol
 from qgc.ir.machine.text import parse_with_places
 
 
@@ -131,7 +131,7 @@ class _Checker:
                 if not 0 <= value < 1 << 32:
                     yield self._fault("const", place, f"{value} is not an unsigned 32-bit word")
             elif (symbol := param_symbol(value)) is not None:
-                if symbol.name not in (*declared, *HIDDEN):
+                if symbol.name not in declared and not is_hidden(symbol.name):
                     hint = f"parameters: {', '.join(declared) or 'none'}"
                     yield self._fault("const", place, f"no parameter {symbol.name!r}", hint)
             elif value not in SYMBOLS:

@@ -25,11 +25,12 @@ from qgc.ir.machine.rom import encode_block
 from qgc.ir.machine.symbols import (
     EXCHANGE,
     FRAMES,
-    HIDDEN,
     PRODUCTS,
     RECIPROCALS,
     SHARED,
     TABLES,
+    is_hidden,
+    is_spill_slot,
     param_symbol,
 )
 from qgc.ir.machine.tokens import ROM_SLOTS, Token, rom_word_bits, scalar_tokens
@@ -108,7 +109,7 @@ def link(
 
 
 def own_regions(program: Program, geometry: Geometry, shared: int) -> dict[str, list[int]]:
-    """The memory that a program needs besides its arrays: names of `HIDDEN`, and the words that they start with.
+    """The memory that a program needs besides its arrays: hidden bases, and the words that they start with.
 
     Raises:
         QgcError: `launch-shared` for a negative size.
@@ -119,6 +120,8 @@ def own_regions(program: Program, geometry: Geometry, shared: int) -> dict[str, 
     words = {SHARED: [0] * (-(-(program.shared + shared) // 4))}
     words[FRAMES] = [0] * (program.frame // 4 * geometry.block_threads)
     words[TABLES] = list(program.tables)
+    for name in sorted(filter(is_spill_slot, used)):
+        words[name] = [0] * geometry.block_threads
     if EXCHANGE in used:
         words[EXCHANGE] = [0] * exchange_words(geometry.block_threads)
     return {name: values for name, values in words.items() if values}
@@ -248,7 +251,7 @@ def _bank(
         p.name: image[p.name].address if isinstance(a, np.ndarray) else int(a)
         for p, a in zip(program.params, args, strict=True)
     }
-    params |= {region.name: region.address for region in image.regions if region.name in HIDDEN}
+    params |= {region.name: region.address for region in image.regions if is_hidden(region.name)}
     return [_resolve(entry, values, params) & MASK for entry in program.consts]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -105,6 +106,18 @@ def test_cuda(kernel: KernelCase) -> None:
     settings = Settings("clang", kernel.kernel, preset(kernel.machine))
     made = Kernel(source(text, kernel.source.name), settings)
     for case in fast(kernel)[:1]:
+        check_arrays(kernel, case, run("isa", made, case))
+
+
+@pytest.mark.parametrize("name", ["matmul4", "control/queens", "shared/matmul_tiled", "algorithms/matching"])
+def test_few_registers(name: str) -> None:
+    """Seven registers: what they do not hold is spilled."""
+    kernel = COLLECTION[name]
+    machine = replace(preset("simt4x"), name="few", registers=8, predicates=0)
+    settings = Settings(kernel=kernel.kernel, machine=machine)
+    made = Kernel(source(ptx_of(kernel.source, "clang32"), f"{kernel.name}.ptx"), settings)
+    assert any(".spill" in str(row) for row in made.program.consts)
+    for case in fast(kernel):
         check_arrays(kernel, case, run("isa", made, case))
 
 

@@ -472,17 +472,27 @@ def test_an_atomic_that_does_not_fit_the_stages_is_refused() -> None:
     assert "does not fit 2 stages" in message
 
 
-def test_too_many_live_values_give_the_numbers_and_the_names() -> None:
+def test_too_many_live_values_are_spilled_or_refused_with_the_numbers() -> None:
     loads = "".join(
         f"  %p{i}: i32 = add %a, {4 * i}\n  %x{i}: i32 = load.global.b32 %p{i}\n" for i in range(20)
     )
     stores = "".join(
         f"  %q{i}: i32 = add %b, {4 * i}\n  store.global.b32 %q{i}, %x{19 - i}\n" for i in range(20)
     )
-    code, message = refused(loads + "  store.global.b32 %a, %n\n" + stores + "  ret\n")
+    body = loads + "  store.global.b32 %a, %n\n" + stores + "  ret\n"
+    program = compile_text(body, replace(SIMT4, name="large", blocks=256))
+    assert any(".spill" in str(row) for row in program.consts)
+    found = run(program, 1, ints(*range(100, 120)), ints(*[0] * 20), 7).arrays
+    assert found["b"].tolist() == [*range(119, 99, -1)]
+
+
+def test_what_spilling_does_not_help_is_refused_with_the_numbers() -> None:
+    """Two words have to be in registers at once where a block has one operation."""
+    body = "  %x: i32 = load.global.b32 %a\n  %y: i32 = load.global.b32 %b\n  %v: i32 = xor %x, %y\n" + STORE
+    config = replace(SIMT4, name="tiny", registers=2, stages=1, multiply_stages=())
+    code, message = refused(body, config)
     assert code == "simt-registers"
-    assert "15 registers" in message
-    assert "x0" in message
+    assert "1 registers" in message
 
 
 def test_a_program_too_large_is_refused_with_the_numbers() -> None:
