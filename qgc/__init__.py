@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from qgc.runtime.raw_kernel import RawKernel
+    from qgc.runtime.stream import Stream
 
 __version__ = "0.1.0"
-__all__ = ["RawKernel", "__version__"]
+__all__ = ["RawKernel", "Stream", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,4 +18,8 @@ def __getattr__(name: str) -> Any:
         from qgc.runtime.raw_kernel import RawKernel
 
         return RawKernel
+    if name == "Stream":
+        from qgc.runtime.stream import Stream
+
+        return Stream
     raise AttributeError(f"module 'qgc' has no attribute {name!r}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from qgc.diagnostics import fail
 from qgc.ir.machine.config import MachineConfig
+from qgc.ir.machine.interpreter import Machine
 from qgc.ir.machine.tokens import Token, Vocabulary
 from qgc.runtime.faults import Guard, SomethingWrongError, Watch
 from qgc.runtime.isa import BUDGET, Run
@@ -134,6 +135,44 @@ class Checkpoint:
         """
         with ThreadPoolExecutor(threads) as pool:
             return list(pool.map(lambda launch: self.run(launch, budget, is_sparse=True), launches))
+
+    def run_chain(
+        self,
+        launches: Sequence[Launch],
+        budget: int = BUDGET,
+        progress: Progress = silent,
+        is_sparse: bool = False,
+    ) -> list[Run]:
+        """Run launches of one context (`launch.link_chain`) one after another; each run has its own launch's tokens.
+
+        The reference interpreter follows, to say what went wrong if something does.
+
+        Raises:
+            QgcError: as `stream`.
+        """
+        model = self.sparse if is_sparse else self.model
+        room = sum(budget + sum(map(len, launch.prompts)) for launch in launches)
+        session = self.sparse.new_session() if is_sparse else self.model.new_session(room)
+        machine: Machine | None = None
+        runs = []
+        for launch in launches:
+            tokens: list[Token] = []
+            generated: list[bool] = []
+
+            def keep(
+                part: Sequence[Token],
+                is_own: bool,
+                tokens: list[Token] = tokens,
+                generated: list[bool] = generated,
+            ) -> None:
+                tokens.extend(part)
+                generated.extend([is_own] * len(part))
+
+            watch = Watch(launch, machine)
+            memory = self._stream(launch, watch, keep, budget, progress, model, session)
+            machine = watch.machine
+            runs.append(Run(launch.read(memory), tokens, generated, memory))
+        return runs
 
     def stream(
         self,

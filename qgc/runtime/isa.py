@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
 
+from qgc.ir.machine.interpreter import Machine
 from qgc.ir.machine.tokens import Token
 from qgc.runtime.faults import Watch
 from qgc.runtime.launch import Launch
@@ -51,6 +52,27 @@ def run_isa(launch: Launch, budget: int = BUDGET) -> Run:
         tokens.append(token)
         generated.append(is_own)
     return Run(launch.read(watch.machine.memory), tokens, generated, watch.machine.memory)
+
+
+def run_chain_isa(launches: Sequence[Launch], budget: int = BUDGET) -> list[Run]:
+    """Run launches of one context (`launch.link_chain`) one after another.
+
+    Returns:
+        A run for each; its tokens are those of its own launch.
+
+    Raises:
+        QgcError: as `run_isa`.
+    """
+    machine: Machine | None = None
+    runs = []
+    for launch in launches:
+        watch = Watch(launch, machine)
+        stream = list(stream_isa(watch, budget))
+        machine = watch.machine
+        memory = list(machine.memory)
+        tokens, generated = [token for token, _ in stream], [is_own for _, is_own in stream]
+        runs.append(Run(launch.read(memory), tokens, generated, memory))
+    return runs
 
 
 def stream_isa(watch: Watch, budget: int = BUDGET) -> Iterator[tuple[Token, bool]]:

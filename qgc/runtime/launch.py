@@ -8,8 +8,7 @@ threads. Nothing is computed here but addresses and launch constants.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,7 +33,7 @@ from qgc.ir.machine.symbols import (
     param_symbol,
 )
 from qgc.ir.machine.tokens import ROM_SLOTS, Token, rom_word_bits, scalar_tokens
-from qgc.runtime.memory_image import DTYPES, MemoryImage, memory_tokens, place_arrays
+from qgc.runtime.memory_image import DTYPES, MemoryImage, Region, memory_tokens, place_arrays
 
 Argument: TypeAlias = "int | NDArray[Any]"
 
@@ -68,6 +67,30 @@ class Launch:
         return arrays
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One launch of several in one context: a verified program, grid and block sizes in x, y, z, an argument for each
+    parameter (a number, or an array of int32 or uint32 in C order), and the bytes of the `extern __shared__` arrays.
+    """
+
+    program: Program
+    grid: Dim3
+    block: Dim3
+    args: Sequence[Argument]
+    shared: int = 0
+
+    @property
+    def geometry(self) -> Geometry:
+        """Grid and block."""
+        return Geometry(self.grid, self.block)
+
+    @property
+    def arrays(self) -> list[tuple[str, NDArray[Any]]]:
+        """The arrays and their parameters."""
+        given = zip(self.program.params, self.args, strict=True)
+        return [(param.name, array) for param, array in given if isinstance(array, np.ndarray)]
+
+
 def link(
     program: Program,
     grid: Dim3,
@@ -91,21 +114,75 @@ def link(
         QgcError: `launch-arguments`, `launch-type`, `launch-threads`, `launch-dimensions`, `launch-memory`,
             `launch-overlap`.
     """
-    _check_arguments(program, args)
-    _check_shape(program, grid, block)
-    config = program.config
-    given = zip(program.params, args, strict=True)
-    geometry = Geometry(grid, block)
-    arrays = [(p.name, a) for p, a in given if isinstance(a, np.ndarray)]
-    image = place_arrays(config, arrays, own_regions(program, geometry, shared))
-    banks = [_bank(program, geometry, image, args, ctaid) for ctaid in geometry.blocks()]
-    threads = start_tokens(config, geometry.block_threads)
-    first = rom_tokens(program) if include_program else []
-    first += _bank_tokens(config, [0] * len(banks[0]), banks[0])
-    first += memory_tokens(config, image.words)
-    prompts = [first + threads]
-    prompts += [_bank_tokens(config, before, bank) + threads for before, bank in pairwise(banks)]
-    return Launch(program, geometry, image, tuple(args), prompts)
+    return link_chain([Step(program, grid, block, args, shared)], include_program=include_program)[0]
+
+
+def link_chain(steps: Sequence[Step], *, include_program: bool = True) -> list[Launch]:
+    """Make the prompts of launches that follow one another in one context, on programs of one machine.
+
+    An array has one place in all of them, and memory is kept; a later launch sends what differs of its program and its
+    constants.
+
+    Raises:
+        QgcError: as `link`.
+    """
+    for step in steps:
+        _check_arguments(step.program, step.args)
+        _check_shape(step.program, step.grid, step.block)
+    images = place_steps(steps)
+    config = steps[0].program.config
+    launches: list[Launch] = []
+    rom: list[int] = []
+    bank: list[int] = []
+    for step, image in zip(steps, images, strict=True):
+        threads = start_tokens(config, step.geometry.block_threads)
+        prompts: list[list[Token]] = []
+        for ctaid in step.geometry.blocks():
+            prompt: list[Token] = []
+            if not prompts and include_program:
+                following = rom_words(step.program)
+                prompt += _rom_tokens(config, rom, following)
+                rom = [*following, *rom[len(following) :]]
+            wanted = _bank(step.program, step.geometry, image, step.args, ctaid)
+            prompt += _bank_tokens(config, bank, wanted)
+            bank = [*wanted, *bank[len(wanted) :]]
+            if not prompts and not launches:
+                prompt += memory_tokens(config, image.words)
+            prompts.append(prompt + threads)
+        launches.append(Launch(step.program, step.geometry, image, tuple(step.args), prompts))
+    return launches
+
+
+def place_steps(steps: Sequence[Step]) -> list[MemoryImage]:
+    """Where the arrays of each step lie, and what its program needs besides.
+
+    Shared memory, frames and the like are one region for all steps, as large as the largest; tables are each step's own.
+
+    Raises:
+        QgcError: `launch-memory`, `launch-overlap`, `launch-shared`.
+    """
+    own = [own_regions(step.program, step.geometry, step.shared) for step in steps]
+    common: dict[str, list[int]] = {}
+    for number, regions in enumerate(own):
+        for name, words in regions.items():  # contents matter for tables alone
+            key = f"{name}{number}" if name == TABLES else name
+            common[key] = max(common.get(key, []), words, key=len)
+    several = len(steps) > 1
+    arrays = [
+        (f"{name} of step {number + 1}" if several else name, array)
+        for number, step in enumerate(steps)
+        for name, array in step.arrays
+    ]
+    whole = place_arrays(steps[0].program.config, arrays, common)
+    left = iter(whole.regions)
+    images = []
+    for number, step in enumerate(steps):
+        placed = [replace(next(left), name=name) for name, _ in step.arrays]
+        for name, words in own[number].items():
+            start = whole[f"{name}{number}" if name == TABLES else name].words.start
+            placed.append(Region(name, range(start, start + len(words))))
+        images.append(MemoryImage(tuple(placed), whole.words))
+    return images
 
 
 def own_regions(program: Program, geometry: Geometry, shared: int) -> dict[str, list[int]]:
@@ -207,15 +284,27 @@ def _dims(dims: Dim3) -> str:
 # Prompts -----------------------------------------------------------------------------------------------------------
 
 
+def rom_words(program: Program) -> list[int]:
+    """The program ROM, slot by slot up to the program's last block."""
+    words: list[int] = []
+    for block in program.blocks:
+        encoded = encode_block(program.config, block)
+        words += [*encoded, *[0] * (ROM_SLOTS - len(encoded))]
+    return words
+
+
 def rom_tokens(program: Program) -> list[Token]:
     """The program ROM, words that are zero left out."""
-    config, bits = program.config, rom_word_bits(program.config)
+    return _rom_tokens(program.config, [], rom_words(program))
+
+
+def _rom_tokens(config: MachineConfig, before: Sequence[int], words: Sequence[int]) -> list[Token]:
+    """The slots that change; those past the end of a program are never read."""
+    bits = rom_word_bits(config)
     tokens: list[Token] = []
-    for number, block in enumerate(program.blocks):
-        for slot, word in enumerate(encode_block(config, block)):
-            if word:
-                tokens.append(Token("rom", number * ROM_SLOTS + slot))
-                tokens += scalar_tokens(config, "mem_s", word, bits)
+    for slot, word in enumerate(words):
+        if word != (before[slot] if slot < len(before) else 0):
+            tokens += [Token("rom", slot), *scalar_tokens(config, "mem_s", word, bits)]
     return tokens
 
 
@@ -231,8 +320,8 @@ def start_tokens(config: MachineConfig, threads: int) -> list[Token]:
 def _bank_tokens(config: MachineConfig, before: Sequence[int], bank: Sequence[int]) -> list[Token]:
     """The rows of the constant bank that change."""
     tokens: list[Token] = []
-    for row, (old, new) in enumerate(zip(before, bank, strict=True)):
-        if old != new:
+    for row, new in enumerate(bank):
+        if new != (before[row] if row < len(before) else 0):
             tokens += [Token("const", row), *scalar_tokens(config, "mem_s", new)]
     return tokens
 
