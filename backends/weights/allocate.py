@@ -107,7 +107,7 @@ def _too_narrow(shape: ModelShape, time: int, lives: list[tuple[int, int]], outp
     return fail(
         "layout-width",
         f"shape {shape.name!r} is too narrow: layer {time // 2} needs a wire more than hidden size {shape.hidden} holds",
-        hint=f"about {need + shape.constants + 32} coordinates are needed at the widest point",
+        hint=f"about {need + shape.constants + 32} coordinates are needed at the widest point; take a wider shape, such as qwen3.5-2b",
     )
 
 

@@ -46,18 +46,24 @@ class HfEngine:
         if not self.is_sparse:
             pick(choice.device)  # before a checkpoint is built for a device that is not there
         program = kernel.program
-        folder = checkpoint_folder(program, choice, request.progress)
-        wanted = (folder, choice.dtype, choice.device)
-        if self._loaded is None or self._loaded_as != wanted:
-            self._loaded, self._loaded_as = Checkpoint(*wanted), wanted
-        checkpoint = self._loaded
-        check_fit(checkpoint, program)
-        include = checkpoint.baked is None
+        given = None if choice.folder is None else self._open(choice.folder, choice, program)
+        include = not choice.bake if given is None else given.baked is None
         launch = link(
             program, request.grid, request.block, request.args, include_program=include, shared=request.shared
+        )  # before a checkpoint is built for a launch that is refused
+        checkpoint = given or self._open(
+            checkpoint_folder(program, choice, request.progress), choice, program
         )
         run = checkpoint.run(launch, request.budget or BUDGET, request.progress, self.is_sparse)
         return Result(numbered(launch, run), launch, run, checkpoint, self.facts(checkpoint))
+
+    def _open(self, folder: Path, choice: ModelChoice, program: Program) -> Checkpoint:
+        """The checkpoint of a folder, which may be loaded already, and fits the program."""
+        wanted = (folder, choice.dtype, choice.device)
+        if self._loaded is None or self._loaded_as != wanted:
+            self._loaded, self._loaded_as = Checkpoint(*wanted), wanted
+        check_fit(self._loaded, program)
+        return self._loaded
 
     def facts(self, checkpoint: Checkpoint) -> tuple[str, ...]:
         """What ran, in words."""
